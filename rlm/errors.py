@@ -1,0 +1,142 @@
+"""The one vocabulary of errors.
+
+    RlmError
+    ├── ConfigurationError   a policy, option or profile that contradicts itself or does not exist
+    ├── UnitError            one unit that cannot be what it says it is
+    ├── CatalogError         a batch, a file or a life cycle that went wrong; carries findings
+    ├── CompileError         no lawful projection exists for this input
+    │   └── BudgetError      pinned or mandatory material does not fit
+    ├── EngineError          the door to Prolog: missing, limited, cancelled, forked, or a rule that raised
+    ├── ProviderError        a provider that refused, failed or answered nonsense
+    └── ToolError            a call that was refused or failed
+
+Every error has ``phase`` (where), ``kind`` (what, a closed word per phase), ``message`` (for people)
+and ``detail`` (plain JSON data). ``to_dict()`` is the same thing as data. All of them pickle.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+__all__ = [
+    "BudgetError",
+    "CatalogError",
+    "CompileError",
+    "ConfigurationError",
+    "EngineError",
+    "ProviderError",
+    "RlmError",
+    "ToolError",
+    "UnitError",
+    "did_you_mean",
+]
+
+
+class RlmError(Exception):
+    """Base of everything this library raises.
+
+    Args:
+        kind: one word (``snake_case``) from the vocabulary of the phase.
+        message: a sentence for a person: what, where, and what to do.
+        detail: JSON data; never a handler, a host object or a secret.
+    """
+
+    phase: ClassVar[str] = "internal"
+
+    def __init__(self, kind: str, message: str, detail: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.detail: dict[str, Any] = dict(detail or {})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error as JSON data: ``phase``, ``kind``, ``message``, ``detail``."""
+        return {"phase": self.phase, "kind": self.kind, "message": self.message, "detail": self.detail}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.kind, self.message, self.detail))
+
+
+class ConfigurationError(RlmError):
+    """The host asked for something that contradicts itself or that does not exist."""
+
+    phase = "configuration"
+
+
+class UnitError(RlmError):
+    """A unit that cannot be registered; ``detail`` names ``unit`` and ``field``."""
+
+    phase = "unit"
+
+
+class CatalogError(RlmError):
+    """A registration, removal, import or life cycle that failed; nothing was half-done.
+
+    ``detail["findings"]``, where present, lists every problem with ``file``, ``line`` and ``field``.
+    """
+
+    phase = "catalog"
+
+
+class CompileError(RlmError):
+    """No lawful projection exists for this catalog, input and policy."""
+
+    phase = "compile"
+
+
+class BudgetError(CompileError):
+    """Pinned or mandatory material does not fit; ``detail`` has ``missing_tokens`` and ``biggest``."""
+
+    phase = "budget"
+
+
+class EngineError(RlmError):
+    """The door to Prolog could not give an answer."""
+
+    phase = "engine"
+
+
+class ProviderError(RlmError):
+    """A provider did not give a usable reply; ``status`` (HTTP, or None) and ``retryable`` say more."""
+
+    phase = "provider"
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        detail: Mapping[str, Any] | None = None,
+        *,
+        status: int | None = None,
+        retryable: bool = False,
+    ) -> None:
+        super().__init__(kind, message, detail)
+        self.status = status
+        self.retryable = retryable
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``RlmError.to_dict``, with ``status`` and ``retryable``."""
+        return {**super().to_dict(), "status": self.status, "retryable": self.retryable}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_restore_provider_error, (self.kind, self.message, self.detail, self.status, self.retryable))
+
+
+class ToolError(RlmError):
+    """A tool call that was refused or that failed."""
+
+    phase = "tool"
+
+
+def _restore_provider_error(
+    kind: str, message: str, detail: dict[str, Any], status: int | None, retryable: bool
+) -> ProviderError:
+    return ProviderError(kind, message, detail, status=status, retryable=retryable)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``"; did you mean 'x'?"`` for the closest known word, or an empty string."""
+    close = difflib.get_close_matches(word, [str(name) for name in known], n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""

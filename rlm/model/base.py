@@ -1,0 +1,76 @@
+"""What every noun shares: frozen, closed, and clear about what is wrong with it."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any, ClassVar
+
+import pydantic
+
+from rlm.errors import ConfigurationError, RlmError, did_you_mean
+
+
+class Noun(pydantic.BaseModel):
+    """A frozen value. A misspelt or ill-typed field raises this library's own error, not pydantic's."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False)
+
+    error: ClassVar[type[RlmError]] = ConfigurationError
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except pydantic.ValidationError as problem:
+            raise self.explain(problem, fields) from None
+
+    @classmethod
+    def explain(cls, problem: pydantic.ValidationError, fields: Mapping[str, Any]) -> RlmError:
+        """This library's error for the first problem that pydantic found."""
+        first = problem.errors(include_url=False, include_context=False)[0]
+        field = ".".join(str(part) for part in first["loc"]) or cls.__name__
+        what = first["msg"].removeprefix("Value error, ")
+        kind = "invalid_field"
+        if first["type"] == "extra_forbidden":
+            kind, what = "unknown_field", "no such field" + did_you_mean(field, field_names(cls))
+        return cls.error(kind, f"{cls.subject(fields)}, field {field!r}: {what}", {"field": field})
+
+    @classmethod
+    def subject(cls, fields: Mapping[str, Any]) -> str:
+        """How an error names the thing that it speaks of."""
+        return cls.__name__
+
+
+def field_names(noun: type[pydantic.BaseModel]) -> list[str]:
+    """The names that a caller may write, aliases included."""
+    return [info.alias or name for name, info in noun.model_fields.items()]
+
+
+def plain(value: Any) -> Any:
+    """A noun, or anything made of nouns, as JSON data; sets become sorted lists, enums their values."""
+    if isinstance(value, pydantic.BaseModel):
+        return {name: plain(getattr(value, name)) for name in type(value).model_fields}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted(plain(item) for item in value)
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, PurePath):
+        return str(value)
+    return value
+
+
+def canonical_json(value: Any) -> str:
+    """The one spelling of a JSON value: sorted keys, no spaces, no escapes but the necessary ones."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def digest_of(value: Any) -> str:
+    """SHA-256 of a value's canonical JSON, as 64 hexadecimal digits."""
+    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,110 @@
+"""What the host allows, asks for and can afford."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pydantic
+from pydantic import Field
+
+from rlm.errors import ConfigurationError, RlmError, did_you_mean
+from rlm.model.base import Noun
+
+DEFAULT_WINDOW = 131_072
+DEFAULT_RESERVE_OUTPUT = 16_384
+LEAST_MARGIN = 256
+DEFAULT_TOKENIZER = "o200k_base"
+
+
+class Mode(enum.StrEnum):
+    """``compiled``: what the evidence asks for. ``all_tools``: every eligible tool, through the same rules."""
+
+    COMPILED = "compiled"
+    ALL_TOOLS = "all_tools"
+
+
+class Policy(Noun):
+    """The host's word for one compile. Nothing in a catalog, a query or a reply can change it.
+
+    ``capabilities``, ``scope``, ``denied`` and ``disabled`` are patterns over ids: ``*`` stands for any
+    characters (``tool:github/*``). ``capabilities`` unset grants what the host itself registered and nothing
+    that was imported; ``scope`` unset is everything. ``selected`` are ids. ``floor`` is in shares of one
+    word that no other unit has. Token fields are tokens.
+    """
+
+    capabilities: frozenset[str] | None = None
+    scope: frozenset[str] | None = None
+    selected: frozenset[str] = frozenset()
+    denied: frozenset[str] = frozenset()
+    disabled: frozenset[str] = frozenset()
+    mode: Mode = Mode.COMPILED
+    candidate_limit: int = Field(default=64, ge=0, le=100_000)
+    floor: float = Field(default=0.3, ge=0, le=1000)
+    relative_floor: float = Field(default=0.3, ge=0, le=1)
+    budget: int | None = Field(default=None, ge=0)
+    window: int = Field(default=DEFAULT_WINDOW, gt=0)
+    reserve_output: int = Field(default=DEFAULT_RESERVE_OUTPUT, ge=0)
+    safety_margin: float = Field(default=0.01, ge=0, lt=1)
+    tokenizer: str = DEFAULT_TOKENIZER
+    rules: Path | None = None
+
+    @classmethod
+    def explain(cls, problem: pydantic.ValidationError, fields: Mapping[str, Any]) -> RlmError:
+        first = problem.errors(include_url=False, include_context=False)[0]
+        if first["loc"][:1] == ("mode",):
+            given = str(fields.get("mode"))
+            return ConfigurationError(
+                "invalid_prompt_compile_mode",
+                f"mode {given!r} is none of {', '.join(Mode)}{did_you_mean(given, list(Mode))}",
+                {"field": "mode", "given": given, "known": list(Mode)},
+            )
+        return super().explain(problem, fields)
+
+    @pydantic.field_validator("capabilities", "scope", "selected", "denied", "disabled", mode="before")
+    @classmethod
+    def _no_bare_string(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            raise ValueError(f"a set of strings is wanted, not one string: write {{{value!r}}}")
+        return value
+
+    @pydantic.model_validator(mode="after")
+    def _room(self) -> Policy:
+        if self.budget is None and self.limit <= 0:
+            raise ValueError(
+                f"window {self.window} leaves no room after reserve_output {self.reserve_output} and the margin"
+            )
+        return self
+
+    @property
+    def limit(self) -> int:
+        """Tokens that a request may hold: ``budget``, or the window less output reserve and margin."""
+        if self.budget is not None:
+            return self.budget
+        margin = max(LEAST_MARGIN, int(self.window * self.safety_margin))
+        return self.window - self.reserve_output - margin
+
+    def narrowed(self, child: Policy) -> Policy:
+        """``child`` if it asks for no more than this policy grants; a configuration error otherwise."""
+        for field in ("capabilities", "scope"):
+            outer, inner = getattr(self, field), getattr(child, field)
+            if outer is None:
+                continue
+            wider = sorted(p for p in inner if not any(covers(o, p) for o in outer)) if inner is not None else ["*"]
+            if wider:
+                raise ConfigurationError(
+                    "wider_than_parent",
+                    f"a child's {field} must be a subset of its parent's; {wider[0]!r} is not",
+                    {"field": field, "wider": wider},
+                )
+        return child
+
+
+def covers(outer: str, inner: str) -> bool:
+    """Whether every id that pattern ``inner`` matches is matched by pattern ``outer``."""
+    import fnmatch
+
+    literal = "".join(f"[{c}]" if c in "?[" else c for c in outer)
+    return fnmatch.fnmatchcase(inner, literal)

@@ -1,0 +1,286 @@
+"""The unit: what a model may be shown."""
+
+from __future__ import annotations
+
+import enum
+import json
+import re
+import warnings
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any
+
+import pydantic
+from pydantic import Field
+
+from rlm.errors import RlmError, UnitError
+from rlm.model.base import Noun, digest_of, plain
+
+MAX_ID = 256
+MAX_DESCRIPTION_BYTES = 64 * 1024
+MAX_CONTENT_BYTES = 256 * 1024
+MAX_ALIASES = 32
+MAX_ALIAS = 128
+MAX_RELATIONS = 256
+MAX_EXAMPLES = 64
+MAX_SCHEMA_BYTES = 256 * 1024
+MAX_SCHEMA_DEPTH = 32
+INDEXED_DESCRIPTION = 2048
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+class Kind(enum.StrEnum):
+    """The kinds of unit. ``tool`` and ``mcp_tool`` are callable where their full schema is shown."""
+
+    INSTRUCTION = "instruction"
+    SKILL = "skill"
+    TOOL = "tool"
+    MCP_SERVER = "mcp_server"
+    MCP_TOOL = "mcp_tool"
+    MCP_PROMPT = "mcp_prompt"
+    RESOURCE = "resource"
+
+
+CALLABLE = frozenset({Kind.TOOL, Kind.MCP_TOOL})
+
+
+class Activation(enum.StrEnum):
+    """``always``: pinned by the host. ``relevant``: shown when this turn's evidence says so."""
+
+    ALWAYS = "always"
+    RELEVANT = "relevant"
+
+
+class Trust(enum.StrEnum):
+    """Who wrote the text. Only text of trust ``host`` may stand in a provider's system place."""
+
+    HOST = "host"
+    STRANGER = "stranger"
+
+
+class Trigger(Noun):
+    """A reason to show a unit when a signal is present.
+
+    ``signal`` is ``phrase``, ``keyword``, ``verb``, ``object`` (looked for in the text, whole words only),
+    ``need`` (looked for in the needs) or the name of any host signal (compared with the host's values).
+    ``weight`` is 0 < w <= 1; 1 counts as much as one word that no other unit has.
+    """
+
+    signal: str = Field(default="phrase", min_length=1, max_length=64)
+    value: str = Field(min_length=1, max_length=256)
+    weight: float = Field(default=1.0, gt=0, le=1)
+
+
+class Representation(Noun):
+    """One way to show a unit, with the share of its usefulness (0 < utility <= 1) that survives in it."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")
+    text: str
+    utility: float = Field(gt=0, le=1)
+
+
+class Provenance(Noun):
+    """Where a unit came from: ``source`` names the call, file, package or server."""
+
+    source: str = "host"
+    digest: str | None = None
+
+
+def _alias(value: str) -> str:
+    if len(value) > MAX_ALIAS:
+        raise ValueError(f"alias of {len(value)} characters; at most {MAX_ALIAS}")
+    if not value.strip():
+        raise ValueError("an alias may not be blank")
+    return value
+
+
+Alias = Annotated[str, pydantic.AfterValidator(_alias)]
+
+
+with warnings.catch_warnings():  # the field is called what the field calls it; pydantic's old method is not used
+    warnings.filterwarnings("ignore", message='Field name "schema"')
+
+    class Unit(Noun):
+        """One thing that a model may be shown. Only a host makes units by hand.
+
+        ``Unit("tool:git_diff", description=...)``: ``id`` is ``kind:name`` or ``kind:server/name``.
+        Everything under *the host only* is taken from the host's call and never from imported material.
+        """
+
+        error = UnitError
+
+        id: str
+        description: str = ""
+        title: str = ""
+        aliases: tuple[Alias, ...] = ()
+        examples: tuple[str, ...] = ()
+        triggers: tuple[Trigger, ...] = ()
+        category: str = ""
+        content: str = ""
+        schema: dict[str, Any] | None = None  # type: ignore[assignment]
+        representations: tuple[Representation, ...] = ()
+        requires: frozenset[str] = frozenset()
+        suggests: frozenset[str] = frozenset()
+        conflicts: frozenset[str] = frozenset()
+        supersedes: frozenset[str] = frozenset()
+        requires_capability: str | None = None
+        version: str = ""
+        # the host only
+        activation: Activation = Activation.RELEVANT
+        mandatory: bool = False
+        visible: bool = True
+        available: bool = True
+        priority: int = Field(default=100, ge=0, le=1_000_000)
+        namespace: str = ""
+        trust: Trust = Trust.HOST
+        provenance: Provenance = Provenance()
+
+        def __init__(self, id: str | None = None, /, **fields: Any) -> None:
+            if id is not None:
+                fields["id"] = id
+            super().__init__(**fields)
+
+        @classmethod
+        def subject(cls, fields: Mapping[str, Any]) -> str:
+            return f"unit {fields.get('id')!r}"
+
+        @classmethod
+        def explain(cls, problem: pydantic.ValidationError, fields: Mapping[str, Any]) -> RlmError:
+            error = super().explain(problem, fields)
+            error.detail["unit"] = str(fields.get("id"))
+            return error
+
+        @pydantic.field_validator("id")
+        @classmethod
+        def _check_id(cls, value: str) -> str:
+            return checked_id(value)
+
+        @pydantic.field_validator("description", "title", "category", "content", "version", "namespace")
+        @classmethod
+        def _check_text(cls, value: str, info: pydantic.ValidationInfo) -> str:
+            limit = MAX_CONTENT_BYTES if info.field_name == "content" else MAX_DESCRIPTION_BYTES
+            try:
+                size = len(value.encode("utf-8"))
+            except UnicodeEncodeError as problem:
+                raise ValueError(f"not valid Unicode: lone surrogate at character {problem.start}") from None
+            if size > limit:
+                raise ValueError(f"{size} bytes; at most {limit}")
+            return value
+
+        @pydantic.field_validator("aliases", "examples", "requires", "suggests", "conflicts", "supersedes")
+        @classmethod
+        def _check_count(cls, value: Any, info: pydantic.ValidationInfo) -> Any:
+            limit = {"aliases": MAX_ALIASES, "examples": MAX_EXAMPLES}.get(str(info.field_name), MAX_RELATIONS)
+            if len(value) > limit:
+                raise ValueError(f"{len(value)} entries; at most {limit}")
+            for text in value:
+                try:
+                    text.encode("utf-8")
+                except UnicodeEncodeError as problem:
+                    raise ValueError(f"not valid Unicode: lone surrogate at character {problem.start}") from None
+                if info.field_name not in ("aliases", "examples"):
+                    checked_id(text)
+                elif len(text) > INDEXED_DESCRIPTION:
+                    raise ValueError(f"an example of {len(text)} characters; at most {INDEXED_DESCRIPTION}")
+            return value
+
+        @pydantic.field_validator("schema", mode="before")
+        @classmethod
+        def _check_schema(cls, value: Any) -> Any:
+            return None if value is None else plain_json(value, "schema")
+
+        @pydantic.model_validator(mode="after")
+        def _check_whole(self) -> Unit:
+            if self.id in self.requires | self.conflicts | self.supersedes | self.suggests:
+                raise ValueError("a unit may not stand in its own relations")
+            names = [form.name for form in self.representations]
+            if len(set(names)) != len(names):
+                raise ValueError("two representations have the same name")
+            return self
+
+        @cached_property
+        def kind(self) -> Kind:
+            return Kind(self.id.partition(":")[0])
+
+        @cached_property
+        def path(self) -> str:
+            """The id without its kind: ``name`` or ``server/name``."""
+            return self.id.partition(":")[2]
+
+        @cached_property
+        def name(self) -> str:
+            """The last part of the path: what people call the unit."""
+            return self.path.rpartition("/")[2] or self.path
+
+        @cached_property
+        def server(self) -> str:
+            """What stands before the name: a server, a package, or an empty string."""
+            return self.path.rpartition("/")[0]
+
+        @property
+        def pinned(self) -> bool:
+            return self.activation is Activation.ALWAYS
+
+        @property
+        def must_stay(self) -> bool:
+            """Once selected it may not be packed out: ``mandatory``, which ``always`` implies."""
+            return self.mandatory or self.pinned
+
+        @cached_property
+        def capability(self) -> str | None:
+            """The capability that showing and calling this unit needs; callable units need their own id."""
+            if self.requires_capability is not None:
+                return self.requires_capability
+            return self.id if self.kind in CALLABLE else None
+
+        @cached_property
+        def digest(self) -> str:
+            """SHA-256 over every field: two units with the same digest are the same unit."""
+            return digest_of(plain(self))
+
+
+def checked_id(value: str) -> str:
+    """``value`` if it is a unit id; ``ValueError`` with the reason otherwise."""
+    kind, colon, path = value.partition(":")
+    if not colon or kind not in Kind._value2member_map_:
+        kinds = ", ".join(Kind)
+        raise ValueError(f"id {value!r} must be 'kind:name' or 'kind:server/name' with a kind of: {kinds}")
+    if not path.strip() or path.startswith("/") or path.endswith("/"):
+        raise ValueError(f"id {value!r} has an empty name")
+    if len(value) > MAX_ID:
+        raise ValueError(f"id of {len(value)} characters; at most {MAX_ID}")
+    if _CONTROL.search(value):
+        raise ValueError(f"id {value!r} has a control character")
+    value.encode("utf-8")
+    return value
+
+
+def plain_json(value: Any, what: str) -> Any:
+    """A private deep copy of a JSON value; ``ValueError`` where it is none, too deep or too big."""
+    _check_plain(value, what, 0)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > MAX_SCHEMA_BYTES:
+        raise ValueError(f"{what} of {size} bytes; at most {MAX_SCHEMA_BYTES}")
+    return json.loads(text)
+
+
+def _check_plain(value: Any, what: str, depth: int) -> None:
+    if depth > MAX_SCHEMA_DEPTH:
+        raise ValueError(f"{what} is nested deeper than {MAX_SCHEMA_DEPTH}")
+    if value is None or isinstance(value, bool | int | float):
+        return
+    if isinstance(value, str):
+        value.encode("utf-8")
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _check_plain(item, what, depth + 1)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise ValueError(f"{what} has a key that is no string: {key!r}")
+            key.encode("utf-8")
+            _check_plain(item, what, depth + 1)
+    else:
+        raise ValueError(f"{what} holds a {type(value).__name__}; only JSON values may enter a unit")
