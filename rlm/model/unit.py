@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import hashlib
 import json
 import re
 import warnings
@@ -14,7 +15,7 @@ import pydantic
 from pydantic import Field
 
 from rlm.errors import RlmError, UnitError
-from rlm.model.base import Noun, digest_of, plain
+from rlm.model.base import Noun
 
 MAX_ID = 256
 MAX_DESCRIPTION_BYTES = 64 * 1024
@@ -95,7 +96,14 @@ def _alias(value: str) -> str:
     return value
 
 
+def _relation(value: Any) -> Any:
+    if isinstance(value, str):
+        raise ValueError(f"a collection of ids is wanted, not one string: write [{value!r}]")
+    return tuple(sorted({checked_id(str(item)) for item in value}))
+
+
 Alias = Annotated[str, pydantic.AfterValidator(_alias)]
+Relation = Annotated[tuple[str, ...], pydantic.BeforeValidator(_relation)]
 
 
 with warnings.catch_warnings():  # the field is called what the field calls it; pydantic's old method is not used
@@ -120,10 +128,10 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
         content: str = ""
         schema: dict[str, Any] | None = None  # type: ignore[assignment]
         representations: tuple[Representation, ...] = ()
-        requires: frozenset[str] = frozenset()
-        suggests: frozenset[str] = frozenset()
-        conflicts: frozenset[str] = frozenset()
-        supersedes: frozenset[str] = frozenset()
+        requires: Relation = ()
+        suggests: Relation = ()
+        conflicts: Relation = ()
+        supersedes: Relation = ()
         requires_capability: str | None = None
         version: str = ""
         # the host only
@@ -179,9 +187,7 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
                     text.encode("utf-8")
                 except UnicodeEncodeError as problem:
                     raise ValueError(f"not valid Unicode: lone surrogate at character {problem.start}") from None
-                if info.field_name not in ("aliases", "examples"):
-                    checked_id(text)
-                elif len(text) > INDEXED_DESCRIPTION:
+                if info.field_name == "examples" and len(text) > INDEXED_DESCRIPTION:
                     raise ValueError(f"an example of {len(text)} characters; at most {INDEXED_DESCRIPTION}")
             return value
 
@@ -192,7 +198,7 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
 
         @pydantic.model_validator(mode="after")
         def _check_whole(self) -> Unit:
-            if self.id in self.requires | self.conflicts | self.supersedes | self.suggests:
+            if self.id in self.requires + self.conflicts + self.supersedes + self.suggests:
                 raise ValueError("a unit may not stand in its own relations")
             names = [form.name for form in self.representations]
             if len(set(names)) != len(names):
@@ -237,7 +243,7 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
         @cached_property
         def digest(self) -> str:
             """SHA-256 over every field: two units with the same digest are the same unit."""
-            return digest_of(plain(self))
+            return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
 
 def checked_id(value: str) -> str:

@@ -1,0 +1,150 @@
+:- encoding(utf8).
+:- module(rlm_admit,
+          [ start/1,              % -State
+            admit_together/5,     % +Tier, +Roots, +Given, +State0, -State
+            admit_each/5,         % +Tier, +Roots, +Given, +State0, -State
+            admit_limited/5       % +Roots, +Limit, +Given, +State0, -State
+          ]).
+:- use_module(library(lists), [append/3, member/2]).
+:- use_module(rlm_closure, [closure/5, out/4]).
+:- use_module(rlm_conflict, [clash/4, outranked/4]).
+
+/** <module> Admission: who gets in, one root after the other
+
+A state is `state(Admitted, Active, Rejected)`: admitted units `a(I, Tier, Why)` with the latest first, the
+same as plain numbers, and `r(I, Reasons)` for roots that were turned away. `Given` is `given(World, Bad)`.
+*/
+
+%!  start(-State) is det.
+
+start(state([], [], [])).
+
+%!  admit_together(+Tier, +Roots:list, +Given, +State0, -State) is det.
+%
+%   Roots that the host wants, all at once. Two that cannot stand together are no choice to make here.
+%
+%   @error misconfigured(Tier, Cause): `blocked(I, Reasons)` for a pinned unit that something other than a
+%   capability or the scope keeps out; `contradiction(A, B)`.
+
+admit_together(_, [], _, State, State) :- !.
+admit_together(Tier, Roots, Given, State0, State) :-
+    Given = given(World, Bad),
+    World = world(M, _, _, _, _, _),
+    State0 = state(Admitted0, Active0, Rejected0),
+    standing(Roots, Tier, Given, Active0, Standing0, Turned),
+    outranked(M, Standing0, Standing, Outranked),
+    findall(r(I, [superseded_by(Winner, I)]), member(I-Winner, Outranked), Outdone),
+    closure(World, Bad, Active0, Standing, Closure),
+    (   Closure = members(Members)
+    ->  true
+    ;   throw(misconfigured(Tier, Closure, given(World, Bad), Standing))
+    ),
+    add_members(Members, Tier, Admitted0, Admitted, Active0, Active),
+    append(Turned, Outdone, Rejected1),
+    append(Rejected1, Rejected0, Rejected),
+    State = state(Admitted, Active, Rejected).
+
+%   standing(+Roots, +Tier, +Given, +Active, -Standing, -Turned): roots that can get in by themselves.
+standing([], _, _, _, [], []).
+standing([R|Rs], Tier, Given, Active, Standing, Turned) :-
+    attempt(R, Given, Active, Outcome),
+    (   Outcome = rejected(Reasons),
+        \+ together(Tier, Reasons)
+    ->  pardoned(Tier, R, Reasons, Given),
+        Turned = [r(R, Reasons)|Turned1],
+        Standing = Standing1
+    ;   Standing = [R|Standing1],
+        Turned = Turned1
+    ),
+    standing(Rs, Tier, Given, Active, Standing1, Turned1).
+
+%   A pinned unit that contradicts itself is seen when all are taken together.
+together(pinned, [contradicts_itself(_, _)]).
+
+pardoned(pinned, R, Reasons, Given) =>
+    (   pardonable(Reasons, Given)
+    ->  true
+    ;   throw(misconfigured(pinned, blocked(R, Reasons), Given, [R]))
+    ).
+pardoned(_, _, _, _) =>
+    true.
+
+%   A lost capability or a narrow scope hides a pinned unit; anything else is the host at odds with itself.
+pardonable(Reasons, Given) :-
+    forall(member(Reason, Reasons), pardonable_reason(Reason, Given)).
+
+pardonable_reason(out_of_scope, _).
+pardonable_reason(capability_missing(_), _).
+pardonable_reason(dependency_out(Id, _), given(World, Bad)) :-
+    World = world(M, _, _, _, _, _),
+    M:number(Id, J),
+    out(World, Bad, J, Reasons),
+    pardonable(Reasons, given(World, Bad)).
+
+%!  admit_each(+Tier, +Roots:list, +Given, +State0, -State) is det.
+%
+%   One after the other; each whole or not at all.
+
+admit_each(_, [], _, State, State).
+admit_each(Tier, [R|Rs], Given, State0, State) :-
+    admit(Tier, R, Given, State0, State1, _),
+    admit_each(Tier, Rs, Given, State1, State).
+
+%!  admit_limited(+Roots:list, +Limit, +Given, +State0, -State) is det.
+%
+%   Roots `root(I, Tier, Exempt)`. The limit counts roots that evidence brought in, not attempts; roots that
+%   are named in the text are exempt. What comes after it is not even tried.
+
+admit_limited([], _, _, State, State).
+admit_limited([root(R, Tier, Exempt)|Roots], Left, Given, State0, State) :-
+    (   Tier == evidence,
+        Exempt == false
+    ->  (   Left =:= 0
+        ->  admit_limited(Roots, Left, Given, State0, State)
+        ;   admit(Tier, R, Given, State0, State1, Outcome),
+            left(Outcome, Left, Left1),
+            admit_limited(Roots, Left1, Given, State1, State)
+        )
+    ;   admit(Tier, R, Given, State0, State1, _),
+        admit_limited(Roots, Left, Given, State1, State)
+    ).
+
+left(admitted(_), Left0, Left) =>
+    Left is Left0 - 1.
+left(_, Left0, Left) =>
+    Left = Left0.
+
+admit(Tier, R, Given, State0, State, Outcome) :-
+    State0 = state(Admitted0, Active0, Rejected0),
+    attempt(R, Given, Active0, Outcome),
+    (   Outcome = admitted(Members)
+    ->  add_members(Members, Tier, Admitted0, Admitted, Active0, Active),
+        State = state(Admitted, Active, Rejected0)
+    ;   Outcome = rejected(Reasons)
+    ->  State = state(Admitted0, Active0, [r(R, Reasons)|Rejected0])
+    ;   State = State0
+    ).
+
+%   attempt(+Root, +Given, +Active, -Outcome): admitted(Members), rejected(Reasons) or `already`.
+attempt(R, given(World, Bad), Active, Outcome) :-
+    (   memberchk(R, Active)
+    ->  Outcome = already
+    ;   out(World, Bad, R, Reasons),
+        Reasons \== []
+    ->  Outcome = rejected(Reasons)
+    ;   closure(World, Bad, Active, [R], Closure),
+        judged(Closure, World, Active, Outcome)
+    ).
+
+judged(contradiction(A, B), _, _, Outcome) =>
+    Outcome = rejected([contradicts_itself(A, B)]).
+judged(members(Members), world(M, _, _, _, _, _), Active, Outcome) =>
+    findall(I, member(m(I, _), Members), Is),
+    (   clash(M, Active, Is, Reason)
+    ->  Outcome = rejected([Reason])
+    ;   Outcome = admitted(Members)
+    ).
+
+add_members([], _, Admitted, Admitted, Active, Active).
+add_members([m(I, Why)|Ms], Tier, Admitted0, Admitted, Active0, Active) :-
+    add_members(Ms, Tier, [a(I, Tier, Why)|Admitted0], Admitted, [I|Active0], Active).

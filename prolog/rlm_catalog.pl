@@ -1,0 +1,287 @@
+:- encoding(utf8).
+:- module(rlm_catalog,
+          [ catalog_create/2,      % +Args, -Reply
+            catalog_destroy/2,     % +Args, -Reply
+            catalog_change/2,      % +Args, -Reply
+            catalog_count/2,       % +Args, -Reply
+            catalog_vectors/2,     % +Args, -Reply
+            catalog_module/2,      % +Handle, -Module
+            catalog_stemmer/2,     % +Module, -Stemmer
+            catalog_ready/1,       % +Module
+            catalog_size/2,        % +Module, -Size
+            unit_number/3,         % +Module, +Id, -I
+            unit_id/3,             % +Module, +I, -Id
+            supersedes/3           % +Module, ?I, ?J
+          ]).
+:- use_module(library(aggregate), [aggregate_all/3]).
+:- use_module(library(error), [existence_error/2]).
+:- use_module(library(lists), [append/3, member/2]).
+:- use_module(library(ordsets), [ord_union/3]).
+:- use_module(rlm_index, [index_declare/1, index_forget/2, index_unit/4, index_update/1]).
+:- use_module(rlm_words, [fold/2, identifier_words/2, stemmer/1, stems/3]).
+
+/** <module> What is there: facts about the units of a catalog
+
+Each catalog is a module of its own, so that many can live at once and one can go without a trace. A unit is
+known by a number inside its catalog; numbers never decide anything, ids do.
+
+| fact                                              |                                                      |
+|---------------------------------------------------|------------------------------------------------------|
+| unit(I, Id, Kind, Priority, Trust, Capability)    | what it is; Capability is `null` where none is needed |
+| number(Id, I)                                     | the other way round                                  |
+| pinned(I), mandatory(I), invisible(I), unavailable(I) | the host's word, where it differs from the ordinary |
+| requires(I, Id), suggests(I, Id)                  | relations by id: what they name may come later       |
+| conflicts(I, Id), supersedes(I, Id)               |                                                      |
+| key(Key, I, What)                                 | words that name it: `name`, `group`, or a trigger    |
+| start(Word, Length)                               | the longest key that starts with a word              |
+| signal(Name, Value, I, Weight)                    | host signals that ask for it                         |
+| above(I, J)                                       | I supersedes J, through any number of steps          |
+*/
+
+:- dynamic catalog/3.           % Handle, Module, Stemmer
+
+%!  catalog_create(+Args:dict, -Reply:dict) is det.
+%
+%   `Args`: `stemmer`. `Reply`: the `catalog` handle, an integer.
+
+catalog_create(Args, _{catalog: Handle}) :-
+    Stemmer = Args.stemmer,
+    (   stemmer(Stemmer)
+    ->  true
+    ;   existence_error(stemmer, Stemmer)
+    ),
+    flag(rlm_catalog, Handle, Handle + 1),
+    atom_concat(rlm_units_, Handle, M),
+    dynamic([ M:unit/6, M:number/2, M:pinned/1, M:mandatory/1, M:invisible/1, M:unavailable/1,
+              M:requires/2, M:suggests/2, M:conflicts/2, M:supersedes/2,
+              M:key/3, M:start/2, M:signal/4, M:above/2, M:stale/0, M:next/1
+            ]),
+    index_declare(M),
+    assertz(M:next(1)),
+    assertz(catalog(Handle, M, Stemmer)).
+
+%!  catalog_destroy(+Args:dict, -Reply:dict) is det.
+%
+%   Forget a catalog and everything in it. Destroying it again is no error.
+
+catalog_destroy(Args, _{destroyed: Known}) :-
+    (   retract(catalog(Args.catalog, M, _))
+    ->  Known = @(true),
+        forall(( current_predicate(M:Name/Arity),
+                 functor(Head, Name, Arity),
+                 \+ predicate_property(M:Head, imported_from(_)) ),
+               retractall(M:Head))
+    ;   Known = @(false)
+    ).
+
+%!  catalog_count(+Args:dict, -Reply:dict) is det.
+%
+%   How many catalogs live in this process.
+
+catalog_count(_, _{count: Count}) :-
+    aggregate_all(count, catalog(_, _, _), Count).
+
+%!  catalog_module(+Handle, -Module) is det.
+%
+%   @error existence_error(catalog, Handle) after it was destroyed.
+
+catalog_module(Handle, M) :-
+    (   catalog(Handle, M0, _)
+    ->  M = M0
+    ;   existence_error(catalog, Handle)
+    ).
+
+%!  catalog_stemmer(+Module, -Stemmer) is det.
+
+catalog_stemmer(M, Stemmer) :-
+    catalog(_, M, Stemmer),
+    !.
+
+%!  catalog_size(+Module, -Size) is det.
+
+catalog_size(M, Size) :-
+    predicate_property(M:unit(_, _, _, _, _, _), number_of_clauses(Size)),
+    !.
+catalog_size(_, 0).
+
+                /*******************************
+                *            CHANGE            *
+                *******************************/
+
+%!  catalog_change(+Args:dict, -Reply:dict) is det.
+%
+%   One batch: `remove` (ids) goes, `units` come. The caller has checked the batch as a whole.
+
+catalog_change(Args, _{size: Size}) :-
+    catalog_module(Args.catalog, M),
+    catalog(Args.catalog, M, Stemmer),
+    remove_units(Args.remove, M),
+    add_units(Args.units, M, Stemmer),
+    catalog_size(M, Size).
+
+remove_units([], _) :- !.
+remove_units(Ids, M) :-
+    findall(I, ( member(Id, Ids), M:number(Id, I) ), Is),
+    index_forget(M, Is),
+    forall(member(I, Is), remove_unit(M, I)).
+
+remove_unit(M, I) :-
+    retract(M:unit(I, Id, _, _, _, _)),
+    retractall(M:number(Id, _)),
+    retractall(M:pinned(I)),
+    retractall(M:mandatory(I)),
+    retractall(M:invisible(I)),
+    retractall(M:unavailable(I)),
+    retractall(M:requires(I, _)),
+    retractall(M:suggests(I, _)),
+    retractall(M:conflicts(I, _)),
+    (   retract(M:supersedes(I, _))
+    ->  retractall(M:supersedes(I, _)),
+        outdate(M)
+    ;   M:above(_, I)
+    ->  outdate(M)
+    ;   true
+    ),
+    retractall(M:key(_, I, _)),
+    retractall(M:signal(_, _, I, _)).
+
+add_units([], _, _).
+add_units([Unit|Units], M, Stemmer) :-
+    add_unit(M, Stemmer, Unit),
+    add_units(Units, M, Stemmer).
+
+add_unit(M, Stemmer, Unit) :-
+    retract(M:next(I)),
+    Next is I + 1,
+    assertz(M:next(Next)),
+    Id = Unit.id,
+    assertz(M:unit(I, Id, Unit.kind, Unit.priority, Unit.trust, Unit.capability)),
+    assertz(M:number(Id, I)),
+    ( Unit.pinned == true -> assertz(M:pinned(I)) ; true ),
+    ( Unit.mandatory == true -> assertz(M:mandatory(I)) ; true ),
+    ( Unit.visible == true -> true ; assertz(M:invisible(I)) ),
+    ( Unit.available == true -> true ; assertz(M:unavailable(I)) ),
+    add_relations(Unit.requires, requires, M, I),
+    add_relations(Unit.suggests, suggests, M, I),
+    add_relations(Unit.conflicts, conflicts, M, I),
+    add_relations(Unit.supersedes, supersedes, M, I),
+    ( Unit.supersedes == [] -> true ; outdate(M) ),
+    add_names(Unit.names, name, M, I),
+    add_names(Unit.groups, group, M, I),
+    add_triggers(Unit.triggers, M, Stemmer, I),
+    index_unit(M, Stemmer, I, Unit.fields).
+
+add_relations([], _, _, _).
+add_relations([Id|Ids], Relation, M, I) :-
+    Fact =.. [Relation, I, Id],
+    assertz(M:Fact),
+    add_relations(Ids, Relation, M, I).
+
+add_names([], _, _, _).
+add_names([Name|Names], What, M, I) :-
+    identifier_words(Name, Words),
+    add_key(Words, What, M, I),
+    add_names(Names, What, M, I).
+
+%   Signals that are looked for in a text become keys; every trigger also answers to a signal of the host.
+add_triggers([], _, _, _).
+add_triggers([[Signal, Value, Weight]|Triggers], M, Stemmer, I) :-
+    identifier_words(Value, Words),
+    trigger_key(Signal, Words, Stemmer, Key),
+    add_key(Key, trigger(Signal, Value, Weight), M, I),
+    fold(Value, Folded),
+    assertz(M:signal(Signal, Folded, I, Weight)),
+    add_triggers(Triggers, M, Stemmer, I).
+
+trigger_key(Signal, Words, Stemmer, Key) :-
+    (   memberchk(Signal, [phrase, keyword, need])
+    ->  Key = Words
+    ;   memberchk(Signal, [verb, object])
+    ->  stems(Stemmer, Words, Key)
+    ;   Key = []
+    ).
+
+add_key([], _, _, _) :- !.
+add_key(Words, What, M, I) :-
+    Words = [First|_],
+    length(Words, Length),
+    atomic_list_concat(Words, ' ', Key),
+    (   M:key(Key, I, What)
+    ->  true
+    ;   assertz(M:key(Key, I, What))
+    ),
+    (   M:start(First, Known),
+        Known >= Length
+    ->  true
+    ;   retractall(M:start(First, _)),
+        assertz(M:start(First, Length))
+    ).
+
+outdate(M) :-
+    (   M:stale
+    ->  true
+    ;   assertz(M:stale)
+    ).
+
+%!  catalog_ready(+Module) is det.
+%
+%   What is derived from the facts is up to date afterwards.
+
+catalog_ready(M) :-
+    (   retract(M:stale)
+    ->  retractall(M:above(_, _)),
+        findall(I-J, ( M:supersedes(I, Id), M:number(Id, J) ), Pairs),
+        forall(( member(I-_, Pairs), reach([I], Pairs, [], Js), member(J, Js), J \== I ),
+               ( M:above(I, J) -> true ; assertz(M:above(I, J)) ))
+    ;   true
+    ).
+
+reach([], _, Seen, Seen).
+reach([I|Is], Pairs, Seen0, Seen) :-
+    findall(J, ( member(I-J, Pairs), \+ memberchk(J, Seen0) ), Js0),
+    sort(Js0, Js),
+    ord_union(Seen0, Js, Seen1),
+    append(Js, Is, Next),
+    reach(Next, Pairs, Seen1, Seen).
+
+%!  supersedes(+Module, ?I, ?J) is nondet.
+%
+%   I supersedes J, directly or through others.
+
+supersedes(M, I, J) :-
+    M:above(I, J).
+
+%!  unit_number(+Module, +Id, -I) is semidet.
+
+unit_number(M, Id, I) :-
+    M:number(Id, I).
+
+%!  unit_id(+Module, +I, -Id) is det.
+
+unit_id(M, I, Id) :-
+    M:unit(I, Id, _, _, _, _).
+
+%!  catalog_vectors(+Args:dict, -Reply:dict) is det.
+%
+%   The vectors of the units numbered `first` to `last`, for a scorer outside: parallel lists of `ids`,
+%   `numbers`, `terms` and `weights`.
+
+catalog_vectors(Args, _{numbers: Is, ids: Ids, terms: Terms, weights: Weights, next: Next}) :-
+    catalog_module(Args.catalog, M),
+    findall([I, Id, Ts, Ws],
+            ( between(Args.first, Args.last, I),
+              M:unit(I, Id, _, _, _, _),
+              M:vector(I, Vector),
+              compound_name_arguments(Vector, v, Pairs),
+              unzip(Pairs, Ts, Ws) ),
+            Rows),
+    columns(Rows, Is, Ids, Terms, Weights),
+    M:next(Next).
+
+unzip([], [], []).
+unzip([T, W|Pairs], [T|Ts], [W|Ws]) :-
+    unzip(Pairs, Ts, Ws).
+
+columns([], [], [], [], []).
+columns([[I, Id, Ts, Ws]|Rows], [I|Is], [Id|Ids], [Ts|Terms], [Ws|Weights]) :-
+    columns(Rows, Is, Ids, Terms, Weights).

@@ -1,0 +1,269 @@
+:- encoding(utf8).
+:- module(rlm_closure,
+          [ needs/4,              % +World, +I, -Id, -J
+            reachable/3,          % +World, +Roots, -Is
+            nonviable/3,          % +World, +Roots, -Bad
+            out/4,                % +World, +Bad, +I, -Reasons
+            closure/5             % +World, +Bad, +Active, +Roots, -Closure
+          ]).
+:- use_module(library(assoc), [empty_assoc/1, get_assoc/3, put_assoc/4]).
+:- use_module(library(lists), [append/3, member/2, reverse/2]).
+:- use_module(library(ordsets), [ord_memberchk/2, ord_subtract/3, ord_union/3]).
+:- use_module(rlm_catalog, [supersedes/3]).
+:- use_module(rlm_eligible, [blocks/4, eligible/3]).
+
+/** <module> What a unit drags in
+
+A unit needs what it requires; a requirement is met by the unit itself or by something that supersedes it.
+A unit is *viable* where it is eligible and all that it needs can be met: units that need each other stand
+or fall together (the greatest such set). Relations are listed by id, so that the order in which units were
+registered shows nowhere.
+
+A `World` is what one compile knows, and it never changes:
+`world(Module, Policy, Extra, Negated, Vetoed, Candidates)`. `Extra` holds requirements for this compile
+only (`I-Id`), `Negated` (an ordset) and `Vetoed` (`I-Rule`) what the user's words and the host's rules keep
+out, and `Candidates` (an ordset) what stands on its own feet and may therefore stand in for others.
+*/
+
+%!  needs(+World, +I, -Id, -J) is nondet.
+%
+%   I requires the unit `Id`; J is its number, or `missing`.
+
+needs(world(M, _, Extra, _, _, _), I, Id, J) :-
+    (   M:requires(I, Id)
+    ;   member(I-Id, Extra)
+    ),
+    (   M:number(Id, J0)
+    ->  J = J0
+    ;   J = missing
+    ).
+
+%!  reachable(+World, +Roots, -Is:ordset) is det.
+%
+%   Roots and all that they require, through any number of steps.
+
+reachable(World, Roots, Is) :-
+    sort(Roots, Sorted),
+    spread(Sorted, World, Sorted, Is).
+
+spread([], _, Is, Is).
+spread([F|Fs], World, Seen, Is) :-
+    findall(J, ( member(I, [F|Fs]), needs(World, I, _, J), J \== missing ), Js0),
+    sort(Js0, Js),
+    ord_subtract(Js, Seen, New),
+    ord_union(Seen, New, Seen1),
+    spread(New, World, Seen1, Is).
+
+                /*******************************
+                *           VIABILITY          *
+                *******************************/
+
+%!  nonviable(+World, +Roots, -Bad) is det.
+%
+%   An assoc of units that roots with requirements could drag in and that are not viable, with their
+%   reasons. (A unit that requires nothing is judged when it is met: out/4.)
+
+nonviable(World, Roots, Bad) :-
+    empty_assoc(None),
+    findall(R, ( member(R, Roots), once(needs(World, R, _, _)) ), Needy),
+    (   Needy == []
+    ->  Bad = None
+    ;   concerned(World, Needy, Is),
+        add_blocked(Is, World, None, Blocked),
+        fall(Is, World, Blocked, Bad)
+    ).
+
+%   concerned(+World, +Roots, -Is): what Roots reach, and what could stand in for any of it.
+concerned(World, Roots, Is) :-
+    reachable(World, Roots, Is0),
+    findall(S,
+            ( member(I, Is0),
+              substitute(World, I, S),
+              \+ ord_memberchk(S, Is0) ),
+            Ss0),
+    sort(Ss0, Ss),
+    (   Ss == []
+    ->  Is = Is0
+    ;   ord_union(Is0, Ss, Wider),
+        concerned(World, Wider, Is)
+    ).
+
+%   substitute(+World, +I, -S): S supersedes I and stands on its own feet.
+substitute(world(M, _, _, _, _, Candidates), I, S) :-
+    supersedes(M, S, I),
+    ord_memberchk(S, Candidates).
+
+add_blocked([], _, Bad, Bad).
+add_blocked([I|Is], World, Bad0, Bad) :-
+    kept_out(World, I, Reasons),
+    (   Reasons == []
+    ->  Bad1 = Bad0
+    ;   put_assoc(I, Bad0, Reasons, Bad1)
+    ),
+    add_blocked(Is, World, Bad1, Bad).
+
+%   kept_out(+World, +I, -Reasons): what keeps I itself out, whatever it needs.
+kept_out(world(M, Policy, _, Negated, Vetoed, _), I, Reasons) :-
+    (   eligible(M, Policy, I),
+        \+ ord_memberchk(I, Negated),
+        \+ memberchk(I-_, Vetoed)
+    ->  Reasons = []
+    ;   blocks(M, Policy, I, Reasons0),
+        findall(Reason, prose_or_rule(I, Negated, Vetoed, Reason), Reasons1),
+        append(Reasons0, Reasons1, Reasons)
+    ).
+
+prose_or_rule(I, Negated, _, negated) :-
+    ord_memberchk(I, Negated).
+prose_or_rule(I, _, Vetoed, vetoed(Rule)) :-
+    member(I-Rule, Vetoed).
+
+%   fall(+Is, +World, +Bad0, -Bad): what needs something that cannot be met falls too, until nothing does.
+fall(Is, World, Bad0, Bad) :-
+    findall(I-Reason,
+            ( member(I, Is),
+              \+ get_assoc(I, Bad0, _),
+              once(unmet(World, Bad0, I, Reason)) ),
+            Falling),
+    (   Falling == []
+    ->  Bad = Bad0
+    ;   add_falling(Falling, Bad0, Bad1),
+        fall(Is, World, Bad1, Bad)
+    ).
+
+add_falling([], Bad, Bad).
+add_falling([I-Reason|Falling], Bad0, Bad) :-
+    put_assoc(I, Bad0, [Reason], Bad1),
+    add_falling(Falling, Bad1, Bad).
+
+unmet(World, _, I, missing_dependency(Id)) :-
+    needs(World, I, Id, missing).
+unmet(World, Bad, I, dependency_out(Id, Reason)) :-
+    needs(World, I, Id, J),
+    J \== missing,
+    get_assoc(J, Bad, [Reason0|_]),
+    shallow(Reason0, Reason),
+    \+ ( substitute(World, J, S),
+         \+ get_assoc(S, Bad, _) ).
+
+%   One step of a chain is enough beside a unit; the next one stands beside the unit that it names.
+shallow(dependency_out(Id, _), Reason) =>
+    Reason = dependency_out(Id).
+shallow(Reason0, Reason) =>
+    Reason = Reason0.
+
+%!  out(+World, +Bad, +I, -Reasons) is det.
+%
+%   Why I is not viable; empty where it is.
+
+out(World, Bad, I, Reasons) :-
+    (   get_assoc(I, Bad, Reasons0)
+    ->  Reasons = Reasons0
+    ;   kept_out(World, I, Reasons)
+    ).
+
+                /*******************************
+                *            CLOSURE           *
+                *******************************/
+
+%!  closure(+World, +Bad, +Active, +Roots, -Closure) is det.
+%
+%   What admitting Roots together would add to Active: `members(Ms)`, each `m(I, root)` or
+%   `m(I, dependency_of(J))`, in order. What others of them supersede is left out, with all that only it
+%   needed. `contradiction(A, B)` where a root would be left out so, or where two members conflict.
+
+closure(World, Bad, Active, Roots, Closure) :-
+    root_members(Roots, Queue),
+    gather(Queue, World, Bad, Active, [], Members0),
+    World = world(M, _, _, _, _, _),
+    outdone(M, Members0, Outdone),
+    (   member(R-S, Outdone),
+        memberchk(R, Roots)
+    ->  Closure = contradiction(R, S)
+    ;   Outdone == []
+    ->  consistent(M, Members0, Closure)
+    ;   regather(Queue, World, Outdone, Members0, [], Members),
+        consistent(M, Members, Closure)
+    ).
+
+root_members([], []).
+root_members([R|Rs], [m(R, root)|Ms]) :-
+    root_members(Rs, Ms).
+
+consistent(M, Members, Closure) :-
+    (   member(m(A, _), Members),
+        M:conflicts(A, Id),
+        M:number(Id, B),
+        memberchk(m(B, _), Members)
+    ->  Closure = contradiction(A, B)
+    ;   Closure = members(Members)
+    ).
+
+%   gather(+Queue, +World, +Bad, +Active, +Reversed, -Members): breadth first, the first reason is kept.
+gather([], _, _, _, Reversed, Members) :-
+    reverse(Reversed, Members).
+gather([m(I, Why)|Queue], World, Bad, Active, Reversed, Members) :-
+    (   ( memberchk(m(I, _), Reversed) ; memberchk(I, Active) )
+    ->  gather(Queue, World, Bad, Active, Reversed, Members)
+    ;   findall(m(J, dependency_of(I)), drags(World, Bad, Active, I, J), More),
+        append(Queue, More, Queue1),
+        gather(Queue1, World, Bad, Active, [m(I, Why)|Reversed], Members)
+    ).
+
+%   drags(+World, +Bad, +Active, +I, -J): I needs J, and nothing active meets that need yet.
+drags(World, Bad, Active, I, J) :-
+    needs(World, I, _, D),
+    D \== missing,
+    World = world(M, _, _, _, _, _),
+    \+ memberchk(D, Active),
+    \+ ( supersedes(M, S, D), memberchk(S, Active) ),
+    (   out(World, Bad, D, [])
+    ->  J = D
+    ;   first_substitute(World, Bad, D, J)
+    ).
+
+first_substitute(World, Bad, D, J) :-
+    World = world(M, _, _, _, _, _),
+    findall(Id-S,
+            ( substitute(World, D, S),
+              out(World, Bad, S, []),
+              M:unit(S, Id, _, _, _, _) ),
+            Ss0),
+    sort(Ss0, [_-J|_]).
+
+%   outdone(+M, +Members, -Pairs): `I-S` for each member with its superseder among them that none supersedes.
+outdone(M, Members, Pairs) :-
+    (   M:above(_, _)
+    ->  findall(I-S,
+                ( member(m(I, _), Members),
+                  once(( member(m(S, _), Members),
+                         supersedes(M, S, I),
+                         \+ ( member(m(T, _), Members), supersedes(M, T, S) ) )) ),
+                Pairs)
+    ;   Pairs = []
+    ).
+
+%   regather(+Queue, +World, +Outdone, +Members, +Reversed, -Kept): walk again, a superseder in the place of
+%   what it supersedes.
+regather([], _, _, _, Reversed, Kept) :-
+    reverse(Reversed, Kept).
+regather([m(I, Why)|Queue], World, Outdone, Members, Reversed, Kept) :-
+    (   memberchk(m(I, _), Reversed)
+    ->  regather(Queue, World, Outdone, Members, Reversed, Kept)
+    ;   findall(m(J, dependency_of(I)), instead(World, Outdone, Members, I, J), More),
+        append(Queue, More, Queue1),
+        regather(Queue1, World, Outdone, Members, [m(I, Why)|Reversed], Kept)
+    ).
+
+instead(World, Outdone, Members, I, J) :-
+    World = world(M, _, _, _, _, _),
+    needs(World, I, _, D),
+    (   memberchk(D-S, Outdone)
+    ->  J = S
+    ;   memberchk(m(D, _), Members)
+    ->  J = D
+    ;   member(m(J, _), Members),
+        supersedes(M, J, D),
+        \+ memberchk(J-_, Outdone)
+    ->  true
+    ).

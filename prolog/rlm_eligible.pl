@@ -1,0 +1,99 @@
+:- encoding(utf8).
+:- module(rlm_eligible,
+          [ policy/2,             % +Args, -Policy
+            blocks/4,             % +Module, +Policy, +I, -Reasons
+            eligible/3,           % +Module, +Policy, +I
+            matches/2,            % +Patterns, +Id
+            patterns/2            % +List, -Patterns
+          ]).
+:- use_module(library(assoc), [get_assoc/3, list_to_assoc/2]).
+:- use_module(library(lists), [member/2]).
+
+/** <module> May a unit be shown at all?
+
+Only the host's word counts here: what it denies, disables, grants and puts in scope, and what it says of a
+unit (visible, available). Nothing in a text or a description can reach these rules.
+*/
+
+%!  policy(+Args:dict, -Policy) is det.
+%
+%   `policy(Granted, Scope, Denied, Disabled)` with patterns made ready. `null` capabilities grant what the
+%   host itself registered; `null` scope is everything.
+
+policy(Args, policy(Granted, Scope, Denied, Disabled)) :-
+    optional_patterns(Args.capabilities, Granted),
+    optional_patterns(Args.scope, Scope),
+    patterns(Args.denied, Denied),
+    patterns(Args.disabled, Disabled).
+
+optional_patterns(null, Patterns) =>
+    Patterns = null.
+optional_patterns(List, Patterns) =>
+    patterns(List, Patterns).
+
+%!  patterns(+List:list(atom), -Patterns) is det.
+%
+%   `*` in a pattern stands for any characters; everything else for itself.
+
+patterns(List, patterns(Exact, Globs)) :-
+    findall(P-true, ( member(P, List), \+ sub_atom(P, _, 1, _, *) ), Pairs0),
+    sort(Pairs0, Pairs),
+    list_to_assoc(Pairs, Exact),
+    findall(Parts,
+            ( member(P, List),
+              sub_atom(P, _, 1, _, *),
+              atomic_list_concat(Parts, *, P) ),
+            Globs).
+
+%!  matches(+Patterns, +Id) is semidet.
+
+matches(patterns(Exact, _), Id) :-
+    get_assoc(Id, Exact, _),
+    !.
+matches(patterns(_, Globs), Id) :-
+    member([First|Parts], Globs),
+    atom_concat(First, Rest, Id),
+    glob(Parts, Rest),
+    !.
+
+%   glob(+Parts, +Text): Text is anything, then the first part, and so on; the last part ends it.
+glob([Last], Text) =>
+    sub_atom(Text, _, _, 0, Last).
+glob([Part|Parts], Text) =>
+    once(sub_atom(Text, _, _, After, Part)),
+    sub_atom(Text, _, After, 0, Rest),
+    glob(Parts, Rest).
+
+%!  blocks(+Module, +Policy, +I, -Reasons:list) is det.
+%
+%   Everything that keeps a unit out, in a fixed order; empty where it may be shown.
+
+blocks(M, Policy, I, Reasons) :-
+    M:unit(I, Id, _, _, Trust, Capability),
+    findall(Reason, block(M, Policy, I, Id, Trust, Capability, Reason), Reasons).
+
+%!  eligible(+Module, +Policy, +I) is semidet.
+
+eligible(M, Policy, I) :-
+    M:unit(I, Id, _, _, Trust, Capability),
+    \+ block(M, Policy, I, Id, Trust, Capability, _).
+
+block(_, policy(_, _, Denied, _), _, Id, _, _, denied) :-
+    matches(Denied, Id).
+block(_, policy(_, _, _, Disabled), _, Id, _, _, disabled(policy)) :-
+    matches(Disabled, Id).
+block(M, _, I, _, _, _, disabled(unit)) :-
+    M:invisible(I).
+block(M, _, I, _, _, _, unavailable) :-
+    M:unavailable(I).
+block(_, policy(_, Scope, _, _), _, Id, _, _, out_of_scope) :-
+    Scope \== null,
+    \+ matches(Scope, Id).
+block(_, policy(Granted, _, _, _), _, _, Trust, Capability, capability_missing(Capability)) :-
+    Capability \== null,
+    \+ granted(Granted, Trust, Capability).
+
+granted(null, Trust, _) =>
+    Trust == host.
+granted(Granted, _, Capability) =>
+    matches(Granted, Capability).

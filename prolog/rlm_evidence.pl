@@ -1,0 +1,448 @@
+:- encoding(utf8).
+:- module(rlm_evidence,
+          [ analyse/2,            % +Args, -Reply
+            evidence/3,           % +Module, +Input, -Evidence
+            source_weights/3,     % +Module, +Input, -Sources
+            ranked/5,             % +Module, :Usable, +Evidence, -Ranked, -Floors
+            negated_units/3       % +Module, +Text, -Is
+          ]).
+:- use_module(library(apply), [foldl/4, maplist/3]).
+:- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, nth1/3]).
+:- use_module(library(pairs), [pairs_values/2]).
+:- use_module(rlm_catalog, [catalog_module/2, catalog_size/2, catalog_stemmer/2]).
+:- use_module(rlm_index, [index_update/1, query_weights/4, vector_score/3, word_scores/3]).
+:- use_module(rlm_negation, [negated/2]).
+:- use_module(rlm_words, [fold/2, identifier_words/2, stems/3, token_words/2, tokens/2, words_terms/3]).
+
+/** <module> Why a unit might matter now
+
+Evidence is a score in thousandths with what a reader needs to check it. Words of the text are the one kind
+that many units have; they travel as plain `I-Score` pairs. All other kinds are few, `I-e(Kind, Score)`:
+
+| kind                   | from                                                               |
+|------------------------|--------------------------------------------------------------------|
+| name(Key)              | the unit's name: in full, quoted, or written as an identifier      |
+| trigger(Signal, Value) | a trigger that the host gave the unit                              |
+| need(Text)             | what the model said it needs: evidence for it, never authority     |
+| history(Turn)          | earlier turns of the user, decaying                                |
+| sensor(Name)           | a scorer of the host, bounded in weight                            |
+
+The input is a dict: `text`, `needs`, `history` (last turn first), `signals` ([Name, Values]), `sensors`
+([Name, Ids, Scores]), `floor`, `relative_floor`, and `words`: `null`, or the word scores that a scorer
+outside has counted from the same vectors (see analyse/2).
+*/
+
+%   name_score(?Score): a name counts as much as two words that no other unit has.
+name_score(2000).
+
+%   name_limit(?N): so many units at most come in by name in one compile.
+name_limit(16).
+
+%   history_factor(?Turn, ?Thousandths): what a word of the Turn-th last turn still counts.
+history_factor(1, 400).
+history_factor(2, 200).
+history_factor(3, 100).
+
+%   sensor_limit(?Score): the most that one sensor can add.
+sensor_limit(1000).
+
+%   text_limit(?Characters): of a longer text the beginning and the end are read.
+text_limit(65_536).
+
+                /*******************************
+                *        WORDS OF TEXTS        *
+                *******************************/
+
+%!  analyse(+Args:dict, -Reply:dict) is det.
+%
+%   The distinct terms of `text`, of each of `needs` and of each of `history`: what a scorer outside needs.
+
+analyse(Args, _{text: Terms, needs: Needs, history: History}) :-
+    catalog_module(Args.catalog, M),
+    catalog_stemmer(M, Stemmer),
+    text_terms(Stemmer, Args.text, Terms),
+    maplist(text_terms(Stemmer), Args.needs, Needs),
+    maplist(text_terms(Stemmer), Args.history, History).
+
+text_terms(Stemmer, Text, Terms) :-
+    readable(Text, Read),
+    tokens(Read, Tokens),
+    token_words(Tokens, Words),
+    words_terms(Stemmer, Words, All),
+    list_to_set(All, Terms).
+
+readable(Text, Read) :-
+    atom_length(Text, Length),
+    text_limit(Limit),
+    (   Length =< Limit
+    ->  Read = Text
+    ;   Half is Limit // 2,
+        sub_atom(Text, 0, Half, _, Head),
+        sub_atom(Text, _, Half, 0, Tail),
+        atomic_list_concat([Head, '\n', Tail], Read)
+    ).
+
+%   text_scores(+M, +Stemmer, +Given, +Text, -Scores, -Weights): of one text, counted here or given.
+text_scores(M, Stemmer, null, Text, Scores, Weights) =>
+    index_update(M),
+    text_terms(Stemmer, Text, Terms),
+    catalog_size(M, Size),
+    query_weights(M, Size, Terms, Weights),
+    word_scores(M, Weights, Scores).
+text_scores(_, _, Given, _, Scores, Weights) =>
+    maplist(pair, Given.numbers, Given.scores, Scores),
+    maplist(weight, Given.terms, Given.rarities, Weights).
+
+pair(I, Score, I-Score).
+
+weight(Term, Rarity, w(Term, Rarity)).
+
+%   given(+Words, +Source, +N, -Given): the scores from outside for the N-th text of a source.
+given(null, _, _, Given) =>
+    Given = null.
+given(Words, Source, N, Given) =>
+    get_dict(Source, Words, Texts),
+    nth1(N, Texts, Given).
+
+                /*******************************
+                *           EVIDENCE           *
+                *******************************/
+
+%!  evidence(+Module, +Input:dict, -Evidence) is det.
+%
+%   `evidence(Words, Others, Weights, Input)`: the scores of the text's words (by I), all other evidence
+%   (by I), and what each word of the text weighs (`w(Term, Rarity)`).
+
+evidence(M, Input, evidence(Words, Others, Weights, Input)) :-
+    catalog_stemmer(M, Stemmer),
+    given(Input.words, text, 1, Given),
+    text_scores(M, Stemmer, Given, Input.text, Words, Weights),
+    findall(Pairs, other_evidence(M, Stemmer, Input, Pairs), Lists),
+    append(Lists, Unsorted),
+    sort(0, @=<, Unsorted, Others).
+
+%!  source_weights(+Module, +Input:dict, -Sources:dict) is det.
+%
+%   What each word of each text weighs, so that evidence for a single unit can be counted again later:
+%   `text`, `needs` and `history`, each a list of `terms` and `rarities`.
+
+source_weights(M, Input, _{text: [Text], needs: Needs, history: History}) :-
+    catalog_stemmer(M, Stemmer),
+    text_weights(M, Stemmer, Input, text, 1, Input.text, Text),
+    findall(W, ( nth1(N, Input.needs, T), text_weights(M, Stemmer, Input, needs, N, T, W) ), Needs),
+    findall(W, ( nth1(N, Input.history, T), text_weights(M, Stemmer, Input, history, N, T, W) ), History).
+
+text_weights(M, Stemmer, Input, Source, N, Text, _{terms: Terms, rarities: Rarities}) :-
+    given(Input.words, Source, N, Given),
+    (   Given == null
+    ->  text_terms(Stemmer, Text, All),
+        catalog_size(M, Size),
+        query_weights(M, Size, All, Weights),
+        findall(T, member(w(T, _), Weights), Terms),
+        findall(R, member(w(_, R), Weights), Rarities)
+    ;   Terms = Given.terms,
+        Rarities = Given.rarities
+    ).
+
+%   other_evidence(+M, +Stemmer, +Input, -Pairs) is multi: one solution a kind and text.
+other_evidence(M, _, Input, Pairs) :-
+    elements(Input.text, Elements),
+    findall(Length-I-Key, name_hit(M, Elements, Key, Length, I), Hits),
+    first_names(M, Hits, Pairs).
+other_evidence(M, Stemmer, Input, Pairs) :-
+    has_triggers(M),
+    elements(Input.text, Elements),
+    findall(I-e(trigger(Signal, Value), Weight),
+            trigger_hit(M, Stemmer, Elements, Signal, Value, I, Weight),
+            Pairs).
+other_evidence(M, _, Input, Pairs) :-
+    findall(I-e(trigger(Signal, Value), Weight),
+            ( member([Signal, Values], Input.signals),
+              member(Value, Values),
+              fold(Value, Folded),
+              M:signal(Signal, Folded, I, Weight) ),
+            Pairs).
+other_evidence(M, Stemmer, Input, Pairs) :-
+    nth1(N, Input.needs, Need),
+    need_evidence(M, Stemmer, Input, N, Need, Pairs).
+other_evidence(M, Stemmer, Input, Pairs) :-
+    history_factor(N, Factor),
+    nth1(N, Input.history, Text),
+    given(Input.words, history, N, Given),
+    text_scores(M, Stemmer, Given, Text, Scores, _),
+    findall(I-e(history(N), Score),
+            ( member(I-S, Scores),
+              Score is S * Factor // 1000,
+              Score > 0 ),
+            Pairs).
+other_evidence(M, _, Input, Pairs) :-
+    sensor_limit(Most),
+    findall(I-e(sensor(Name), Score),
+            ( member([Name, Ids, Scores], Input.sensors),
+              nth1(N, Ids, Id),
+              M:number(Id, I),
+              nth1(N, Scores, S),
+              Score is min(S, Most),
+              Score > 0 ),
+            Pairs).
+
+%   A need is a text of its own: its words count in full, but only near the best that it finds.
+need_evidence(M, Stemmer, Input, N, Need, Pairs) :-
+    given(Input.words, needs, N, Given),
+    text_scores(M, Stemmer, Given, Need, Scores, _),
+    foldl(best, Scores, 0, Best),
+    Least is max(Input.floor, Best * Input.relative_floor // 1000),
+    findall(I-e(need(Need), S),
+            ( member(I-S, Scores),
+              S >= Least ),
+            Worded),
+    elements(Need, Elements),
+    name_score(NameScore),
+    findall(I-e(need(Need), NameScore), name_hit(M, Elements, _, _, I), Named0),
+    sort(Named0, Named),
+    findall(I-e(trigger(need, Value), Weight),
+            ( scan(M, Elements, Key, _, _),
+              M:key(Key, I, trigger(need, Value, Weight)) ),
+            Triggered),
+    append([Worded, Named, Triggered], Pairs).
+
+best(_-Score, Best0, Best) :-
+    Best is max(Score, Best0).
+
+has_triggers(M) :-
+    M:signal(_, _, _, _),
+    !.
+
+                /*******************************
+                *         NAMES IN TEXT        *
+                *******************************/
+
+%   elements(+Text, -Elements): the words of a text as `el(Word, Marked)`, `|` where a sequence ends.
+%   A word is `marked` where it stands quoted, called or mentioned.
+elements(Text, Elements) :-
+    readable(Text, Read),
+    tokens(Read, Tokens),
+    token_elements(Tokens, '|', Elements).
+
+token_elements([], _, []).
+token_elements([p(Char)|Tokens], _, ['|'|Elements]) :-
+    token_elements(Tokens, Char, Elements).
+token_elements([w(_, Raw)|Tokens], Before, Elements) :-
+    identifier_words(Raw, Words),
+    marked(Before, Tokens, Marked),
+    word_elements(Words, Marked, Elements, Rest),
+    token_elements(Tokens, ' ', Rest).
+
+word_elements([], _, Rest, Rest).
+word_elements([Word|Words], Marked, [el(Word, Marked)|Elements], Rest) :-
+    word_elements(Words, Marked, Elements, Rest).
+
+marked(Before, Tokens, Marked) :-
+    (   opens(Before, After),
+        Tokens = [p(After)|_]
+    ->  Marked = true
+    ;   Before == '@'
+    ->  Marked = true
+    ;   Tokens = [p('('), p(')')|_]
+    ->  Marked = true
+    ;   Marked = false
+    ).
+
+opens('"', '"').
+opens('\'', '\'').
+opens('`', '`').
+opens('“', '”').
+opens('‘', '’').
+opens('«', '»').
+
+%   scan(+M, +Elements, -Key, -Length, -Marked) is nondet: the keys of the catalog that the text holds.
+scan(M, Elements, Key, Length, Marked) :-
+    append(_, [el(Word, Marked)|Rest], Elements),
+    M:start(Word, Longest),
+    window(Rest, Longest, Words),
+    Key0 = [Word|Words],
+    length(Key0, Length),
+    atomic_list_concat(Key0, ' ', Key).
+
+window(_, _, []).
+window([el(Word, _)|Rest], Longest, [Word|Words]) :-
+    Longest > 1,
+    Shorter is Longest - 1,
+    window(Rest, Shorter, Words).
+
+name_hit(M, Elements, Key, Length, I) :-
+    scan(M, Elements, Key, Length, Marked),
+    ( Length > 1 -> true ; Marked == true ),
+    M:key(Key, I, name).
+
+%   The longest names first, then by id; no more than the limit.
+first_names(M, Hits, Pairs) :-
+    findall(k(Shorter, Id)-(I-Key),
+            ( member(Length-I-Key, Hits),
+              Shorter is -Length,
+              M:unit(I, Id, _, _, _, _) ),
+            Keyed0),
+    sort(Keyed0, Keyed),
+    pairs_values(Keyed, Named),
+    name_limit(Limit),
+    name_score(Score),
+    take_names(Named, Limit, [], Score, Pairs).
+
+take_names([], _, _, _, []).
+take_names([I-Key|Named], Left, Seen, Score, Pairs) :-
+    (   Left =:= 0
+    ->  Pairs = []
+    ;   memberchk(I, Seen)
+    ->  take_names(Named, Left, Seen, Score, Pairs)
+    ;   Pairs = [I-e(name(Key), Score)|Rest],
+        Fewer is Left - 1,
+        take_names(Named, Fewer, [I|Seen], Score, Rest)
+    ).
+
+%   Triggers read the text: phrases and keywords as they are written, verbs and objects by their stem.
+trigger_hit(M, _, Elements, Signal, Value, I, Weight) :-
+    scan(M, Elements, Key, _, _),
+    M:key(Key, I, trigger(Signal, Value, Weight)),
+    memberchk(Signal, [phrase, keyword]).
+trigger_hit(M, Stemmer, Elements, Signal, Value, I, Weight) :-
+    stem_elements(Elements, Stemmer, Stemmed),
+    scan(M, Stemmed, Key, _, _),
+    M:key(Key, I, trigger(Signal, Value, Weight)),
+    memberchk(Signal, [verb, object]).
+
+stem_elements([], _, []).
+stem_elements(['|'|Es], Stemmer, ['|'|Ss]) :-
+    stem_elements(Es, Stemmer, Ss).
+stem_elements([el(Word, Marked)|Es], Stemmer, [el(Stem, Marked)|Ss]) :-
+    stems(Stemmer, [Word], [Stem]),
+    stem_elements(Es, Stemmer, Ss).
+
+                /*******************************
+                *           RANKING            *
+                *******************************/
+
+%!  ranked(+Module, :Usable, +Evidence, -Ranked, -Floors) is det.
+%
+%   The units whose evidence is at or above the floor, best first: `c(I, Score, Lexical, Others)`, by
+%   score, then priority, then id. A name or a need is above every floor; for words the floor also rises
+%   with the best score of a unit that may be shown (`call(Usable, I)`), so that a clear answer stands
+%   alone. `Floors` is `floors(Absolute, Relative)`.
+
+ranked(M, Usable, evidence(Words, Others, Weights, Input), Ranked, floors(Floor, Relative)) :-
+    merged(Words, Others, M, Weights, Merged),
+    Floor = Input.floor,
+    findall(k(Down, Back, Id)-c(I, Score, Lexical, Es),
+            ( member(c(I, Score, Lexical, Es), Merged),
+              above_floor(Es, Score, Lexical, Floor, Floor),
+              M:unit(I, Id, _, Priority, _, _),
+              Down is -Score,
+              Back is -Priority ),
+            Keyed),
+    keysort(Keyed, Sorted),
+    pairs_values(Sorted, Floored),
+    best_usable(Floored, Usable, Best),
+    Relative is max(Floor, Best * Input.relative_floor // 1000),
+    above_relative(Floored, Floor, Relative, Ranked).
+
+:- meta_predicate ranked(+, 1, +, -, -).
+
+best_usable([], _, 0).
+best_usable([c(I, Score, _, _)|Cs], Usable, Best) :-
+    (   call(Usable, I)
+    ->  Best = Score
+    ;   best_usable(Cs, Usable, Best)
+    ).
+
+above_relative([], _, _, []).
+above_relative([C|Cs], Floor, Relative, Ranked) :-
+    C = c(_, Score, Lexical, Es),
+    (   above_floor(Es, Score, Lexical, Floor, Relative)
+    ->  Ranked = [C|Rest]
+    ;   Ranked = Rest
+    ),
+    above_relative(Cs, Floor, Relative, Rest).
+
+above_floor(_, Score, _, _, Relative) :-
+    Score >= Relative,
+    !.
+above_floor(Others, Score, Lexical, Floor, _) :-
+    Others = [_|_],
+    (   member(e(name(_), _), Others)
+    ->  true
+    ;   member(e(need(_), _), Others)
+    ->  true
+    ;   Score - Lexical >= Floor,
+        Score - Lexical > 0
+    ).
+
+%   merged(+Words, +Others, +M, +Weights, -Merged): both lists stand by I.
+merged([], [], _, _, []).
+merged([I-S|Words], [], M, Weights, [c(I, S, S, [])|Merged]) :-
+    merged(Words, [], M, Weights, Merged).
+merged(Words, [J-E|Others], M, Weights, Merged) :-
+    (   Words = [I-S|Rest],
+        I < J
+    ->  Merged = [c(I, S, S, [])|More],
+        merged(Rest, [J-E|Others], M, Weights, More)
+    ;   same_unit([J-E|Others], J, Es, After),
+        (   Words = [J-S|Rest]
+        ->  Lexical = S
+        ;   Rest = Words,
+            M:vector(J, Vector),
+            vector_score(Vector, Weights, Lexical)
+        ),
+        foldl(add_score, Es, Lexical, Score),
+        Merged = [c(J, Score, Lexical, Es)|More],
+        merged(Rest, After, M, Weights, More)
+    ).
+
+same_unit([J-E|Others], J, [E|Es], After) :-
+    !,
+    same_unit(Others, J, Es, After).
+same_unit(After, _, [], After).
+
+add_score(e(_, S), Sum0, Sum) :-
+    Sum is Sum0 + S.
+
+                /*******************************
+                *           NEGATION           *
+                *******************************/
+
+%!  negated_units(+Module, +Text, -Is:ordset) is det.
+%
+%   The units that the user's own words forbid: those whose name, alias, path, namespace or server is just
+%   what a negation in the text speaks of.
+
+negated_units(M, Text, Is) :-
+    readable(Text, Read),
+    tokens(Read, Tokens),
+    negated(Tokens, Phrases),
+    findall(I,
+            ( member(Phrase, Phrases),
+              maplist(identifier_words, Phrase, Lists),
+              append(Lists, Words),
+              bare_phrase(Words, Bare),
+              atomic_list_concat(Bare, ' ', Key),
+              M:key(Key, I, What),
+              memberchk(What, [name, group]) ),
+            Is0),
+    sort(Is0, Is).
+
+%   bare_phrase(+Words, -Bare): with and without the words that only say what kind of thing is meant.
+bare_phrase(Words, Words).
+bare_phrase([Word|Words], Bare) :-
+    filler(Word),
+    bare_phrase(Words, Bare).
+bare_phrase(Words, Bare) :-
+    append(Front, [Word], Words),
+    Front \== [],
+    generic(Word),
+    bare_phrase(Front, Bare).
+
+filler(the). filler(a). filler(an). filler(any). filler(all). filler(that). filler(this). filler(these).
+filler(those). filler(my). filler(our). filler(your). filler(its). filler(of).
+filler(Word) :- generic(Word).
+
+generic(tool). generic(tools). generic(function). generic(functions). generic(command). generic(commands).
+generic(server). generic(servers). generic(skill). generic(skills). generic(plugin). generic(plugins).
+generic(api). generic(apis). generic(mcp). generic(service). generic(services).

@@ -1,0 +1,315 @@
+:- encoding(utf8).
+:- module(rlm_index,
+          [ index_declare/1,      % +Module
+            index_unit/4,         % +Module, +Stemmer, +I, +Fields
+            index_forget/2,       % +Module, +Is
+            index_update/1,       % +Module
+            fields_vector/3,      % +Stemmer, +Fields, -Vector
+            query_weights/4,      % +Module, +Size, +Terms, -Weighted
+            word_scores/3,        % +Module, +Weighted, -Pairs
+            vector_score/3,       % +Vector, +Weighted, -Score
+            vector_shares/3,      % +Vector, +Weighted, -Shares
+            rarity/3              % +Size, +Frequency, -Thousandths
+          ]).
+:- use_module(library(lists), [append/3, member/2]).
+:- use_module(library(pairs), [pairs_keys_values/3]).
+:- use_module(rlm_words, [terms/3]).
+
+/** <module> The word index of a catalog
+
+What a word is worth in a unit depends on that unit alone: the fields it stands in, how often, and how long
+they are (BM25F with fixed pivots instead of averages). So a unit's vector never changes when another one
+comes or goes, and the order of registration cannot matter. How rare a word is in the catalog is asked when
+a query comes.
+
+All values are integers, in thousandths: 1000 is one word in one unit only, said once in a description of
+ordinary length.
+
+Facts of a catalog module: `vector(I, v(T1,W1,T2,W2,...))`, `posting(Term, is(I1,I2,...), ws(W1,W2,...))`
+and `pending(I)` for units that no posting knows yet.
+*/
+
+%   field(?Field, ?Weight, ?Pivot, ?B): what a word in a field weighs, the length (in terms) at which it
+%   weighs just that, and how much length matters (0: not at all).
+field(name,        3.0,  3, 0.3).
+field(alias,       2.0,  3, 0.3).
+field(description, 1.0, 20, 0.5).
+field(category,    0.7,  2, 0.3).
+field(parameters,  0.4, 30, 0.5).
+field(examples,    0.7, 30, 0.5).
+
+%   saturation(?K): further mentions add less and less.
+saturation(1.2).
+
+%!  index_declare(+Module) is det.
+%
+%   Declare the facts of the word index in a new catalog module.
+
+index_declare(M) :-
+    dynamic([ M:vector/2, M:posting/3, M:pending/1 ], [incremental(false)]).
+
+%!  index_unit(+Module, +Stemmer, +I, +Fields:dict) is det.
+%
+%   Make the vector of unit `I` from the texts of its fields; postings follow when they are needed.
+
+index_unit(M, Stemmer, I, Fields) :-
+    fields_vector(Stemmer, Fields, Vector),
+    assertz(M:vector(I, Vector)),
+    assertz(M:pending(I)).
+
+%!  fields_vector(+Stemmer, +Fields:dict, -Vector) is det.
+%
+%   `v(Term, Weight, ...)` in standard order of terms.
+
+fields_vector(Stemmer, Fields, Vector) :-
+    findall(Pairs,
+            ( field(Field, Weight, Pivot, B),
+              get_dict(Field, Fields, Text),
+              Text \== '',
+              field_pairs(Stemmer, Text, Weight, Pivot, B, Pairs) ),
+            Lists),
+    append_all(Lists, Pairs),
+    keysort(Pairs, Sorted),
+    saturation(K),
+    vector_args(Sorted, K, Args),
+    compound_name_arguments(Vector, v, Args).
+
+field_pairs(Stemmer, Text, Weight, Pivot, B, Pairs) :-
+    terms(Stemmer, Text, Terms),
+    length(Terms, Length),
+    Each is Weight / (1 - B + B * Length / Pivot),
+    term_pairs(Terms, Each, Pairs).
+
+term_pairs([], _, []).
+term_pairs([T|Ts], Each, [T-Each|Pairs]) :-
+    term_pairs(Ts, Each, Pairs).
+
+append_all([], []).
+append_all([L|Ls], All) :-
+    append(L, Rest, All),
+    append_all(Ls, Rest).
+
+vector_args([], _, []).
+vector_args([T-X|Pairs], K, [T, W|Args]) :-
+    same_term(Pairs, T, X, Sum, Rest),
+    W is round(1000 * Sum * (K + 1) / (K + Sum)),
+    vector_args(Rest, K, Args).
+
+same_term([T-X|Pairs], T, Sum0, Sum, Rest) :-
+    !,
+    Sum1 is Sum0 + X,
+    same_term(Pairs, T, Sum1, Sum, Rest).
+same_term(Rest, _, Sum, Sum, Rest).
+
+                /*******************************
+                *           POSTINGS           *
+                *******************************/
+
+%   How many units enter the postings at a time: it bounds the memory of one step.
+batch(20_000).
+
+%!  index_update(+Module) is det.
+%
+%   Bring the postings up to date with the vectors.
+
+index_update(M) :-
+    (   M:pending(_)
+    ->  batch(Size),
+        findall(I, limit_pending(M, Size, I), Is),
+        length(Is, N),
+        add_postings(M, Is),
+        (   N < Size
+        ->  retractall(M:pending(_))
+        ;   forall(member(I, Is), retract(M:pending(I))),
+            index_update(M)
+        )
+    ;   true
+    ).
+
+limit_pending(M, Size, I) :-
+    limit(Size, M:pending(I)).
+
+add_postings(M, Is) :-
+    findall(T-(I-W),
+            ( member(I, Is),
+              M:vector(I, Vector),
+              vector_term(Vector, T, W) ),
+            Triples),
+    keysort(Triples, Sorted),
+    add_groups(Sorted, M).
+
+add_groups([], _).
+add_groups([T-IW|Triples], M) :-
+    same_group(Triples, T, IWs, Rest),
+    add_posting(M, T, [IW|IWs]),
+    add_groups(Rest, M).
+
+same_group([T-IW|Triples], T, [IW|IWs], Rest) :-
+    !,
+    same_group(Triples, T, IWs, Rest).
+same_group(Rest, _, [], Rest).
+
+add_posting(M, T, New) :-
+    pairs_keys_values(New, NewIs, NewWs),
+    (   retract(M:posting(T, Is0, Ws0))
+    ->  compound_name_arguments(Is0, is, Old),
+        compound_name_arguments(Ws0, ws, OldWs),
+        append(Old, NewIs, AllIs),
+        append(OldWs, NewWs, AllWs)
+    ;   AllIs = NewIs,
+        AllWs = NewWs
+    ),
+    compound_name_arguments(Is, is, AllIs),
+    compound_name_arguments(Ws, ws, AllWs),
+    assertz(M:posting(T, Is, Ws)).
+
+%!  index_forget(+Module, +Is:list(integer)) is det.
+%
+%   Take units out of the index.
+
+index_forget(M, Is) :-
+    index_update(M),
+    sort(Is, Gone),
+    findall(T,
+            ( member(I, Gone),
+              M:vector(I, Vector),
+              vector_term(Vector, T, _) ),
+            Ts0),
+    sort(Ts0, Ts),
+    forall(member(T, Ts), thin_posting(M, T, Gone)),
+    forall(member(I, Gone), retractall(M:vector(I, _))).
+
+thin_posting(M, T, Gone) :-
+    retract(M:posting(T, Is0, Ws0)),
+    findall(I-W,
+            ( arg(N, Is0, I),
+              \+ memberchk(I, Gone),
+              arg(N, Ws0, W) ),
+            Kept),
+    (   Kept == []
+    ->  true
+    ;   pairs_keys_values(Kept, KeptIs, KeptWs),
+        compound_name_arguments(Is, is, KeptIs),
+        compound_name_arguments(Ws, ws, KeptWs),
+        assertz(M:posting(T, Is, Ws))
+    ).
+
+%   vector_term(+Vector, -Term, -Weight) is nondet.
+vector_term(Vector, T, W) :-
+    compound_name_arguments(Vector, v, Args),
+    in_pairs(Args, T, W).
+
+in_pairs([T0, W0|Args], T, W) :-
+    (   T = T0,
+        W = W0
+    ;   in_pairs(Args, T, W)
+    ).
+
+                /*******************************
+                *            SCORES            *
+                *******************************/
+
+%!  rarity(+Size, +Frequency, -Thousandths) is det.
+%
+%   How much a term tells that stands in `Frequency` of `Size` units: 1000 where one unit has it, towards 0
+%   where all have it. (The BM25 inverse document frequency, over that of a term in one unit only.)
+
+rarity(Size, Frequency, Rarity) :-
+    N is max(Size, Frequency),
+    Rarity is round(1000 * log(1 + (N - Frequency + 0.5) / (Frequency + 0.5))
+                         / log(1 + (N - 0.5) / 1.5)).
+
+%!  query_weights(+Module, +Size, +Terms, -Weighted) is det.
+%
+%   `w(Term, Rarity)` for each distinct term of a query that the catalog knows, in the order of the text.
+
+query_weights(M, Size, Terms, Weighted) :-
+    distinct(Terms, [], Distinct),
+    findall(w(T, Rarity),
+            ( member(T, Distinct),
+              M:posting(T, Is, _),
+              compound_name_arity(Is, _, Frequency),
+              rarity(Size, Frequency, Rarity) ),
+            Weighted).
+
+distinct([], _, []).
+distinct([T|Ts], Seen, Distinct) :-
+    (   memberchk(T, Seen)
+    ->  Distinct = Rest
+    ;   Distinct = [T|Rest]
+    ),
+    distinct(Ts, [T|Seen], Rest).
+
+%!  word_scores(+Module, +Weighted, -Pairs) is det.
+%
+%   `I-Score` for every unit that has one of the terms, by `I`.
+
+word_scores(M, Weighted, Pairs) :-
+    findall(I-Share,
+            ( member(w(T, Rarity), Weighted),
+              M:posting(T, Is, Ws),
+              arg(N, Is, I),
+              arg(N, Ws, W),
+              Share is Rarity * W // 1000 ),
+            Shares),
+    keysort(Shares, Sorted),
+    sum_shares(Sorted, Pairs).
+
+sum_shares([], []).
+sum_shares([I-X|Shares], [I-Sum|Pairs]) :-
+    sum_unit(Shares, I, X, Sum, Rest),
+    sum_shares(Rest, Pairs).
+
+sum_unit([I-X|Shares], I, Sum0, Sum, Rest) :-
+    !,
+    Sum1 is Sum0 + X,
+    sum_unit(Shares, I, Sum1, Sum, Rest).
+sum_unit(Rest, _, Sum, Sum, Rest).
+
+%!  vector_score(+Vector, +Weighted, -Score) is det.
+%
+%   The score of one unit, as word_scores/3 has it.
+
+vector_score(Vector, Weighted, Score) :-
+    vector_shares(Vector, Weighted, Shares),
+    sum_all(Shares, 0, Score).
+
+sum_all([], Sum, Sum).
+sum_all([s(_, X)|Shares], Sum0, Sum) :-
+    Sum1 is Sum0 + X,
+    sum_all(Shares, Sum1, Sum).
+
+%!  vector_shares(+Vector, +Weighted, -Shares) is det.
+%
+%   `s(Term, Share)` for each term of the query that the unit has.
+
+vector_shares(Vector, Weighted, Shares) :-
+    findall(s(T, Share),
+            ( member(w(T, Rarity), Weighted),
+              vector_weight(Vector, T, W),
+              Share is Rarity * W // 1000 ),
+            Shares).
+
+vector_weight(Vector, T, W) :-
+    compound_name_arity(Vector, _, Arity),
+    Last is Arity // 2 - 1,
+    find(0, Last, Vector, T, W).
+
+%   Terms stand in standard order: halve until found.
+find(Low, High, Vector, T, W) :-
+    Low =< High,
+    Middle is (Low + High) // 2,
+    At is 2 * Middle + 1,
+    arg(At, Vector, T0),
+    compare(Order, T, T0),
+    found(Order, Low, High, Middle, Vector, T, W).
+
+found(=, _, _, Middle, Vector, _, W) :-
+    At is 2 * Middle + 2,
+    arg(At, Vector, W).
+found(<, Low, _, Middle, Vector, T, W) :-
+    High is Middle - 1,
+    find(Low, High, Vector, T, W).
+found(>, _, High, Middle, Vector, T, W) :-
+    Low is Middle + 1,
+    find(Low, High, Vector, T, W).

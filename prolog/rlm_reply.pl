@@ -1,0 +1,256 @@
+:- encoding(utf8).
+:- module(rlm_reply,
+          [ selection_reply/3,    % +Module, +Selection, -Reply
+            error_reply/2,        % +Misconfigured, -Reply
+            reason_dict/3         % +Module, +Reason, -Dict
+          ]).
+:- use_module(library(assoc), [assoc_to_list/2]).
+:- use_module(library(lists), [append/3, member/2, reverse/2]).
+:- use_module(rlm_catalog, [supersedes/3, unit_id/3]).
+:- use_module(rlm_closure, [closure/5, needs/4]).
+:- use_module(rlm_evidence, [source_weights/3]).
+
+/** <module> What a selection says of itself
+
+Terms with numbers become plain data with ids. Each active unit comes as
+`[Id, Tier, Class, Score, Reasons, Needs]`: its class for the packer (`pinned`, `mandatory`, `periphery`,
+`frontier`) and the active units that meet its requirements.
+*/
+
+%!  selection_reply(+Module, +Selection, -Reply:dict) is det.
+
+selection_reply(M, selection(Args, Ranked, floors(Floor, Relative), World, Bad, State), Reply) :-
+    State = state(Admitted, Active, Rejected),
+    reverse(Admitted, Ordered),
+    classes(Ordered, Args, World, Active, Classes),
+    findall([Id, Tier, Class, Score, Reasons, Needs],
+            ( member(a(I, Tier, Why), Ordered),
+              unit_id(M, I, Id),
+              memberchk(I-Class, Classes),
+              in_reasons(M, Ordered, Ranked, I, Tier, Why, Score, Reasons),
+              met_by(World, Active, I, Needs) ),
+            ActiveRows),
+    reverse(Rejected, Turned),
+    findall([Id, Reasons],
+            ( nth_first(Turned, Active, r(I, Why)),
+              unit_id(M, I, Id),
+              reason_dicts(M, Why, Reasons) ),
+            RejectedRows),
+    assoc_to_list(Bad, BadPairs),
+    findall([Id, Reasons],
+            ( member(I-Why, BadPairs),
+              unit_id(M, I, Id),
+              reason_dicts(M, Why, Reasons) ),
+            BadRows),
+    World = world(_, _, _, Negated, Vetoed, _),
+    findall(Id, ( member(I, Negated), unit_id(M, I, Id) ), NegatedIds),
+    findall([Id, Rule], ( member(I-Rule, Vetoed), unit_id(M, I, Id) ), VetoedIds),
+    findall(Id, ( member(c(I, _, _, _), Ranked), unit_id(M, I, Id) ), RankedIds),
+    findall(Score, member(c(_, Score, _, _), Ranked), Scores),
+    source_weights(M, Args, Sources),
+    Reply = _{ active: ActiveRows, rejected: RejectedRows, nonviable: BadRows, negated: NegatedIds,
+               vetoed: VetoedIds, ranked: RankedIds, scores: Scores, sources: Sources,
+               floor: Floor, relative_floor: Relative }.
+
+%   nth_first(+Turned, +Active, -R): each root that stayed out, with the first reason that it was given.
+nth_first(Turned, Active, r(I, Why)) :-
+    append(Before, [r(I, Why)|_], Turned),
+    \+ memberchk(r(I, _), Before),
+    \+ memberchk(I, Active).
+
+                /*******************************
+                *            CLASSES           *
+                *******************************/
+
+%   classes(+Ordered, +Args, +World, +Active, -Classes): `I-Class`. Whatever a unit that must stay needs
+%   must stay with it.
+classes(Ordered, Args, World, Active, Classes) :-
+    World = world(M, _, _, _, _, _),
+    findall(I-Class,
+            ( member(a(I, Tier, Why), Ordered),
+              own_class(M, Args, I, Tier, Why, Class) ),
+            Own),
+    findall(I, ( member(I-Class, Own), memberchk(Class, [pinned, mandatory]) ), Staying),
+    spread(Staying, World, Active, Staying, Obliged),
+    findall(I-Class,
+            ( member(I-Class0, Own),
+              (   Class0 \== pinned,
+                  memberchk(I, Obliged)
+              ->  Class = mandatory
+              ;   Class = Class0
+              ) ),
+            Classes).
+
+own_class(_, _, _, pinned, root, Class) =>
+    Class = pinned.
+own_class(M, Args, I, _, _, Class) =>
+    (   M:mandatory(I)
+    ->  Class = mandatory
+    ;   unit_id(M, I, Id),
+        member([Id, Given, _], Args.admitted)
+    ->  Class = Given
+    ;   Class = periphery
+    ).
+
+spread([], _, _, Obliged, Obliged).
+spread([I|Is], World, Active, Obliged0, Obliged) :-
+    findall(J,
+            ( meets(World, Active, I, J),
+              \+ memberchk(J, Obliged0) ),
+            Js),
+    append(Js, Obliged0, Obliged1),
+    append(Js, Is, Next),
+    spread(Next, World, Active, Obliged1, Obliged).
+
+%   meets(+World, +Active, +I, -J): active J meets a requirement of I.
+meets(World, Active, I, J) :-
+    World = world(M, _, _, _, _, _),
+    needs(World, I, _, D),
+    D \== missing,
+    (   memberchk(D, Active)
+    ->  J = D
+    ;   supersedes(M, J, D),
+        memberchk(J, Active)
+    ->  true
+    ).
+
+met_by(World, Active, I, Ids) :-
+    World = world(M, _, _, _, _, _),
+    findall(Id, ( meets(World, Active, I, J), unit_id(M, J, Id) ), Ids).
+
+                /*******************************
+                *            REASONS           *
+                *******************************/
+
+%   in_reasons(...): why a unit is active, what decided first.
+in_reasons(M, Ordered, Ranked, I, Tier, Why, Score, Reasons) :-
+    findall(Reason, tier_reason(M, Ordered, I, Tier, Why, Reason), First),
+    (   memberchk(c(I, Score0, Lexical, Others), Ranked)
+    ->  Score = Score0,
+        findall(Reason, evidence_reason(Lexical, Others, Reason), Second)
+    ;   Score = 0,
+        Second = []
+    ),
+    append(First, Second, All),
+    reason_dicts(M, All, Reasons).
+
+tier_reason(_, _, _, _, dependency_of(J), dependency_of(J)).
+tier_reason(M, _, I, _, dependency_of(_), pinned) :-
+    M:pinned(I).
+tier_reason(_, _, _, pinned, root, pinned).
+tier_reason(_, _, _, selected, root, selected_by_host).
+tier_reason(_, _, _, retained, root, retained).
+tier_reason(_, _, _, all_tools, root, all_tools).
+tier_reason(M, Ordered, I, suggested, root, suggested_by(J)) :-
+    unit_id(M, I, Id),
+    member(a(J, _, _), Ordered),
+    M:suggests(J, Id),
+    !.
+
+evidence_reason(_, Others, Reason) :-
+    member(e(Kind, Score), Others),
+    scored(Kind, Score, Reason).
+evidence_reason(Lexical, _, lexical(Lexical)) :-
+    Lexical > 0.
+
+scored(name(Key), _, name(Key)).
+scored(trigger(Signal, Value), Score, trigger(Signal, Value, Score)).
+scored(need(Text), Score, need(Text, Score)).
+scored(history(Turn), Score, history(Turn, Score)).
+scored(sensor(Name), Score, sensor(Name, Score)).
+scored(boost(Rule), By, boosted(Rule, By)).
+
+reason_dicts(M, Reasons, Dicts) :-
+    findall(Dict, ( member(Reason, Reasons), reason_dict(M, Reason, Dict) ), Dicts).
+
+%!  reason_dict(+Module, +Reason, -Dict) is det.
+%
+%   A reason as plain data: `kind` and what belongs to it.
+
+reason_dict(_, trigger(Signal, Value, Weight), Dict) =>
+    Dict = _{kind: trigger, signal: Signal, value: Value, score: Weight}.
+reason_dict(_, name(Key), Dict) =>
+    Dict = _{kind: name, name: Key}.
+reason_dict(_, lexical(Score), Dict) =>
+    Dict = _{kind: lexical, score: Score}.
+reason_dict(_, need(Text, Score), Dict) =>
+    Dict = _{kind: need, need: Text, score: Score}.
+reason_dict(_, history(Turn, Score), Dict) =>
+    Dict = _{kind: history, turn: Turn, score: Score}.
+reason_dict(_, sensor(Name, Score), Dict) =>
+    Dict = _{kind: sensor, sensor: Name, score: Score}.
+reason_dict(_, boosted(Rule, By), Dict) =>
+    Dict = _{kind: boosted, rule: Rule, by: By}.
+reason_dict(M, dependency_of(I), Dict) =>
+    unit_id(M, I, Id),
+    Dict = _{kind: dependency_of, unit: Id}.
+reason_dict(M, suggested_by(I), Dict) =>
+    unit_id(M, I, Id),
+    Dict = _{kind: suggested_by, unit: Id}.
+reason_dict(_, disabled(By), Dict) =>
+    Dict = _{kind: disabled, by: By}.
+reason_dict(_, capability_missing(Capability), Dict) =>
+    Dict = _{kind: capability_missing, capability: Capability}.
+reason_dict(_, missing_dependency(Id), Dict) =>
+    Dict = _{kind: missing_dependency, unit: Id}.
+reason_dict(M, dependency_out(Id, Reason), Dict) =>
+    reason_dict(M, Reason, Because),
+    Dict = _{kind: dependency_out, unit: Id, reason: Because}.
+reason_dict(_, dependency_out(Id), Dict) =>
+    Dict = _{kind: dependency_out, unit: Id}.
+reason_dict(M, superseded_by(J, I), Dict) =>
+    unit_id(M, J, Winner),
+    unit_id(M, I, Loser),
+    Dict = _{kind: superseded_by, unit: Winner, through: Loser}.
+reason_dict(M, conflict_with(J, I), Dict) =>
+    unit_id(M, J, Winner),
+    unit_id(M, I, Loser),
+    Dict = _{kind: conflict_with, unit: Winner, through: Loser}.
+reason_dict(M, contradicts_itself(I, J), Dict) =>
+    unit_id(M, I, A),
+    unit_id(M, J, B),
+    Dict = _{kind: contradicts_itself, units: [A, B]}.
+reason_dict(_, vetoed(Rule), Dict) =>
+    Dict = _{kind: vetoed, rule: Rule}.
+reason_dict(_, below_floor(Score, Floor), Dict) =>
+    Dict = _{kind: below_floor, score: Score, floor: Floor}.
+reason_dict(_, Reason, Dict), atom(Reason) =>
+    Dict = _{kind: Reason}.
+
+                /*******************************
+                *            ERRORS            *
+                *******************************/
+
+%!  error_reply(+Misconfigured, -Reply:dict) is det.
+%
+%   What the host wants together and cannot have: `error` with `kind`, the `units` that want it (the roots)
+%   and what they clash `between`.
+
+error_reply(misconfigured(Tier, blocked(I, Reasons), given(World, _), _), Reply) =>
+    World = world(M, _, _, _, _, _),
+    unit_id(M, I, Id),
+    reason_dicts(M, Reasons, Dicts),
+    atom_concat(Tier, '_blocked', Kind),
+    Reply = _{error: _{kind: Kind, units: [Id], reasons: Dicts}}.
+error_reply(misconfigured(Tier, contradiction(A, B), Given, Roots), Reply) =>
+    Given = given(World, _),
+    World = world(M, _, _, _, _, _),
+    owner(Roots, Given, A, OwnerA),
+    owner(Roots, Given, B, OwnerB),
+    findall(Id, ( member(I, [OwnerA, OwnerB]), unit_id(M, I, Id) ), Owners),
+    sort(Owners, Units),
+    findall(Id, ( member(I, [A, B]), unit_id(M, I, Id) ), Between0),
+    msort(Between0, Between),
+    atom_concat(Tier, '_conflict', Kind),
+    Reply = _{error: _{kind: Kind, units: Units, between: Between, reasons: []}}.
+
+%   owner(+Roots, +Given, +I, -Owner): the wanted unit that is I or drags it in.
+owner(Roots, given(World, Bad), I, Owner) :-
+    (   memberchk(I, Roots)
+    ->  Owner = I
+    ;   member(Owner, Roots),
+        closure(World, Bad, [], [Owner], members(Members)),
+        memberchk(m(I, _), Members)
+    ->  true
+    ;   Owner = I
+    ).

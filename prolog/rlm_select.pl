@@ -1,0 +1,201 @@
+:- encoding(utf8).
+:- module(rlm_select,
+          [ select/2              % +Args, -Reply
+          ]).
+:- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, reverse/2]).
+:- use_module(library(ordsets), [list_to_ord_set/2, ord_memberchk/2, ord_subtract/3]).
+:- use_module(rlm_admit, [admit_each/5, admit_limited/5, admit_together/5, start/1]).
+:- use_module(rlm_catalog, [catalog_module/2, catalog_ready/1]).
+:- use_module(rlm_closure, [nonviable/3, reachable/3]).
+:- use_module(rlm_conflict, [decided_first/3]).
+:- use_module(rlm_eligible, [eligible/3, policy/2]).
+:- use_module(rlm_evidence, [evidence/3, negated_units/3, ranked/5]).
+:- use_module(rlm_host, [host_rules/5]).
+:- use_module(rlm_reply, [error_reply/2, selection_reply/3]).
+
+/** <module> The law
+
+    evidence -> eligibility -> limit -> closure -> supersession -> conflicts -> classes
+
+One pass over roots in a fixed order; nothing that was admitted is ever revoked:
+
+  1. what the host pinned, all together;
+  2. what the host selected for this compile, all together;
+  3. what a session retains;
+  4. what the evidence asks for, best first, up to the limit;
+  5. in `all_tools`, every other eligible tool;
+  6. what the units so far suggest, one level.
+
+Each root comes with its closure or stays out whole, and whoever stays out is told the name of what was
+there first. What the host wants together and cannot stand together is a configuration error, not a choice.
+*/
+
+%!  select(+Args:dict, -Reply:dict) is det.
+%
+%   One compile's decisions. `Args` has the host's policy and this turn's input as plain values; the reply
+%   says what is active, in order, with tiers, classes and reasons, and what was turned away and why
+%   (rlm_reply). A reply with `error` names a configuration that cannot be.
+
+select(Args, Reply) :-
+    catalog_module(Args.catalog, M),
+    catalog_ready(M),
+    catch(( decide(M, Args, Selection),
+            selection_reply(M, Selection, Reply) ),
+          misconfigured(Tier, Cause, Given, Roots),
+          error_reply(misconfigured(Tier, Cause, Given, Roots), Reply)).
+
+decide(M, Args, selection(Args, Ranked, Floors, World, Bad, State)) :-
+    policy(Args, Policy),
+    negated_units(M, Args.text, Forbidden),
+    evidence(M, Args, Evidence),
+    ranked(M, usable(M, Policy, Forbidden), Evidence, Ranked0, Floors),
+    host_rules(M, Args, Ranked0, Ranked, Rules),
+    wanted(M, Args, Pinned, Selected, Premises),
+    world(M, Args, Policy, Forbidden, Rules, Premises, Pinned, Selected, Ranked, World),
+    retained(M, Args, Retained),
+    later(World, Args, Pinned, Selected, Ranked, Later),
+    considered([Pinned, Selected, Retained], Later, Considered),
+    nonviable(World, Considered, Bad),
+    Given = given(World, Bad),
+    start(S0),
+    admit_together(pinned, Pinned, Given, S0, S1),
+    admit_together(selected, Selected, Given, S1, S2),
+    admit_each(retained, Retained, Given, S2, S3),
+    admit_limited(Later, Args.limit, Given, S3, S4),
+    suggested(M, S4, Suggested),
+    nonviable(World, Suggested, BadSuggested),
+    admit_each(suggested, Suggested, given(World, BadSuggested), S4, State).
+
+                /*******************************
+                *            ROOTS             *
+                *******************************/
+
+%   wanted(+M, +Args, -Pinned, -Selected, -Premises): the host's own roots, by priority and id, and what the
+%   premises of admitted units add to their requirements (`I-Id`).
+wanted(M, Args, Pinned, Selected, Premises) :-
+    findall(I, ( M:pinned(I) ; admitted(M, Args, I, pinned, _) ), Pins),
+    in_order(M, Pins, Pinned),
+    findall(I,
+            ( ( member(Id, Args.selected),
+                M:number(Id, I)
+              ; admitted(M, Args, I, _, _)
+              ),
+              \+ memberchk(I, Pins) ),
+            Chosen),
+    in_order(M, Chosen, Selected),
+    findall(I-Premise,
+            ( admitted(M, Args, I, _, Ids),
+              member(Premise, Ids) ),
+            Premises).
+
+admitted(M, Args, I, Class, Premises) :-
+    member([Id, Class, Premises], Args.admitted),
+    M:number(Id, I).
+
+in_order(M, Is, Ordered) :-
+    findall(k(Back, Id)-I,
+            ( member(I, Is),
+              M:unit(I, Id, _, Priority, _, _),
+              Back is -Priority ),
+            Keyed),
+    sort(Keyed, Sorted),
+    findall(I, member(_-I, Sorted), Ordered).
+
+retained(M, Args, Retained) :-
+    findall(I, ( member(Id, Args.retained), M:number(Id, I) ), Retained).
+
+%   later(+World, +Args, +Pinned, +Selected, +Ranked, -Roots): what the evidence asks for and, in `all_tools`,
+%   the other eligible tools; superseders before what they supersede.
+later(World, Args, Pinned, Selected, Ranked, Roots) :-
+    append(Pinned, Selected, Wanted),
+    findall(root(I, evidence, Exempt),
+            ( member(c(I, _, _, Others), Ranked),
+              \+ memberchk(I, Wanted),
+              exempt(Others, Exempt) ),
+            Evidenced),
+    others(Args.mode, World, Wanted, Ranked, Others),
+    append(Evidenced, Others, Unordered),
+    decided_first(World, Unordered, Roots).
+
+exempt(Others, Exempt) :-
+    (   memberchk(e(name(_), _), Others)
+    ->  Exempt = true
+    ;   Exempt = false
+    ).
+
+others(compiled, _, _, _, Others) =>
+    Others = [].
+others(all_tools, World, Wanted, Ranked, Others) =>
+    World = world(M, Policy, _, _, _, _),
+    findall(I, member(c(I, _, _, _), Ranked), Evidenced),
+    append(Wanted, Evidenced, Known0),
+    list_to_ord_set(Known0, Known),
+    findall(I,
+            ( tool(M, I),
+              \+ ord_memberchk(I, Known),
+              eligible(M, Policy, I) ),
+            Is),
+    in_order(M, Is, Ordered),
+    findall(root(I, all_tools, true), member(I, Ordered), Others).
+
+tool(M, I) :-
+    M:unit(I, _, Kind, _, _, _),
+    memberchk(Kind, [tool, mcp_tool]).
+
+considered(Lists, Later, Considered) :-
+    append(Lists, Firsts),
+    findall(I, member(root(I, _, _), Later), Is),
+    append(Firsts, Is, Considered).
+
+suggested(M, state(Admitted, Active, _), Suggested) :-
+    reverse(Admitted, Ordered),
+    findall(J,
+            ( member(a(I, _, _), Ordered),
+              M:suggests(I, Id),
+              M:number(Id, J),
+              \+ memberchk(J, Active) ),
+            Js),
+    list_to_set(Js, Suggested).
+
+                /*******************************
+                *            WORLD             *
+                *******************************/
+
+%   world(...): what rlm_closure needs to know, put together.
+world(M, Args, Policy, Forbidden, rules(Vetoed, Needs), Premises, Pinned, Selected, Ranked, World) :-
+    append(Premises, Needs, Extra),
+    append(Pinned, Selected, Wanted),
+    negated(M, Args.mode, Forbidden, Extra, Wanted, Negated),
+    stand_alone(M, Args.mode, Policy, Wanted, Ranked, Candidates),
+    World = world(M, Policy, Extra, Negated, Vetoed, Candidates).
+
+usable(M, Policy, Forbidden, I) :-
+    eligible(M, Policy, I),
+    \+ ord_memberchk(I, Forbidden).
+
+%   What the user's words forbid never reaches what the host pinned or selected, nor what that needs; in
+%   `all_tools` it reaches no tool.
+negated(_, _, [], _, _, Negated) =>
+    Negated = [].
+negated(M, Mode, Forbidden, Extra, Wanted, Negated) =>
+    reachable(world(M, none, Extra, [], [], []), Wanted, Protected),
+    ord_subtract(Forbidden, Protected, Exposed),
+    findall(I,
+            ( member(I, Exposed),
+              \+ ( Mode == all_tools, tool(M, I) ) ),
+            Negated).
+
+%   Who stands on its own feet matters only where something may stand in for something else.
+stand_alone(M, Mode, Policy, Wanted, Ranked, Candidates) :-
+    (   M:above(_, _)
+    ->  findall(I,
+                ( member(I, Wanted)
+                ; member(c(I, _, _, _), Ranked)
+                ; Mode == all_tools,
+                  tool(M, I),
+                  eligible(M, Policy, I)
+                ),
+                Is),
+        list_to_ord_set(Is, Candidates)
+    ;   Candidates = []
+    ).

@@ -1,0 +1,345 @@
+:- encoding(utf8).
+:- module(rlm_words,
+          [ tokens/2,           % +Text, -Tokens
+            fold/2,             % +Text, -Folded
+            identifier_words/2, % +Identifier, -Words
+            token_words/2,      % +Tokens, -Words
+            terms/3,            % +Stemmer, +Text, -Terms
+            words_terms/3,      % +Stemmer, +Words, -Terms
+            stems/3,            % +Stemmer, +Words, -Stems
+            stemmer/1,          % ?Stemmer
+            stop_word/1,        % ?Word
+            forget_words/0
+          ]).
+:- use_module(library(lists), [append/2, append/3, member/2, reverse/2]).
+:- use_module(library(snowball), [snowball/3]).
+:- use_module(library(unicode), [unicode_map/3]).
+:- use_module(rlm_stopwords, [stop_word/1]).
+
+/** <module> From text to words
+
+There is one tokenizer, for queries and for catalogs alike:
+
+  1. *tokens*: words and punctuation as they stand, an identifier kept whole (`git_diff`, `github/issues`);
+  2. *words*: identifiers split (`getUserProfile` is `get user profile`), case and accents folded;
+  3. *terms*: words without stop words, stemmed; scripts without spaces become bigrams.
+
+    ?- terms(english, 'getUserProfile reads profiles', Ts).
+    Ts = [get, user, profil, read, profil].
+*/
+
+:- dynamic remembered/3.        % Stemmer, Chunk, Terms: what a chunk of text between blanks becomes
+
+%!  stemmer(?Stemmer) is nondet.
+%
+%   The stemmers a catalog may choose; `none` leaves words as they are.
+
+stemmer(none).
+stemmer(S) :-
+    member(S, [ danish, dutch, english, finnish, french, german, hungarian, italian, norwegian,
+                porter, portuguese, romanian, russian, spanish, swedish, turkish ]).
+
+                /*******************************
+                *            FOLDING           *
+                *******************************/
+
+%!  fold(+Text, -Folded:atom) is det.
+%
+%   Case, accents, width and invisible characters make no difference.
+
+fold(Text, Folded) :-
+    plain(Text, Plain),
+    downcase_atom(Plain, Folded).
+
+%   plain(+Text, -Plain:atom): as `Text`, but for compatibility forms, accents and invisible characters.
+plain(Text, Plain) :-
+    (   ascii(Text)
+    ->  atom_string(Plain, Text)
+    ;   unicode_map(Text, Mapped, [compat, compose, stripmark, ignore]),
+        atom_string(Plain, Mapped)
+    ).
+
+ascii(Text) :-
+    string_codes(Text, Codes),
+    ascii_codes(Codes).
+
+ascii_codes([]).
+ascii_codes([C|Cs]) :-
+    C < 128,
+    ascii_codes(Cs).
+
+                /*******************************
+                *            TOKENS            *
+                *******************************/
+
+%!  tokens(+Text, -Tokens:list) is det.
+%
+%   `w(Folded, Raw)` for a word or identifier, `p(Char)` for one punctuation character; blanks vanish,
+%   a newline is `p('\n')`.
+
+tokens(Text, Tokens) :-
+    string_codes(Text, Codes),
+    phrase(token_list(Tokens), Codes).
+
+token_list(Tokens) -->
+    [C],
+    !,
+    (   { word_code(C) }
+    ->  word_tail(Tail),
+        { atom_codes(Raw, [C|Tail]),
+          fold(Raw, Folded0),
+          straight(Folded0, Folded),
+          Tokens = [w(Folded, Raw)|Rest] }
+    ;   { invisible(C) }
+    ->  { Tokens = Rest }
+    ;   { char_code(Char, C),
+          Tokens = [p(Char)|Rest] }
+    ),
+    token_list(Rest).
+token_list([]) --> [].
+
+word_tail([C|Tail]) -->
+    [C],
+    { word_code(C) },
+    !,
+    word_tail(Tail).
+word_tail([J, C|Tail]) -->
+    [J, C],
+    { joint(J), word_code(C) },
+    !,
+    word_tail(Tail).
+word_tail([]) --> [].
+
+%   word_code(+Code): letters, digits, marks, and the underscore of identifiers.
+word_code(C) :- code_type(C, csym), !.
+word_code(C) :- C > 127, mark(C).
+
+%   Marks and joiners belong to the word they stand in; `code_type/2` calls them neither letter nor digit.
+mark(C) :- C >= 0x300, C =< 0x36f, !.
+mark(C) :- C >= 0x900, C =< 0xdff, C =\= 0x964, C =\= 0x965, !.
+mark(C) :- C >= 0xe31, C =< 0xe4e, !.
+mark(0x200d).
+mark(0x200c).
+mark(0xad).
+mark(0x200b).
+mark(0x2060).
+
+joint(0'-).
+joint(0'.).
+joint(0'/).
+joint(0''').
+joint(0x2019).
+joint(0x2018).
+joint(0x02bc).
+joint(0xff07).
+
+invisible(C) :- C \== 0'\n, code_type(C, space), !.
+invisible(0xfeff).
+invisible(0x200b).
+invisible(0x2060).
+
+straight(Word0, Word) :-
+    atom_codes(Word0, Codes0),
+    (   ascii_codes(Codes0)
+    ->  Word = Word0
+    ;   straight_codes(Codes0, Codes),
+        atom_codes(Word, Codes)
+    ).
+
+straight_codes([], []).
+straight_codes([C0|Cs0], [C|Cs]) :-
+    (   memberchk(C0, [0x2018, 0x2019, 0x2bc])
+    ->  C = 0''
+    ;   C = C0
+    ),
+    straight_codes(Cs0, Cs).
+
+                /*******************************
+                *             WORDS            *
+                *******************************/
+
+%!  identifier_words(+Identifier, -Words:list(atom)) is det.
+%
+%   The folded words of an identifier or of any text: split at everything that is no letter or digit and
+%   where lower case meets upper case. A name's trailing `@2` or `#2` (a variant) is no word of it.
+
+identifier_words(Identifier, Words) :-
+    plain(Identifier, Plain),
+    atom_codes(Plain, Codes),
+    phrase(words(Words0), Codes),
+    append(Words0, Words).
+
+%!  token_words(+Tokens, -Words:list) is det.
+%
+%   The split words of tokens, in order, with `|` wherever punctuation ends a sequence.
+
+token_words([], []).
+token_words([w(_, Raw)|Tokens], Words) :-
+    identifier_words(Raw, Ws),
+    append(Ws, Rest, Words),
+    token_words(Tokens, Rest).
+token_words([p(_)|Tokens], ['|'|Words]) :-
+    token_words(Tokens, Words).
+
+%   words(-Lists): one list of words for each run of letters and digits.
+words(Lists) -->
+    [C],
+    !,
+    (   { code_type(C, alnum) }
+    ->  run(C, Run),
+        { run_words(Run, Words),
+          Lists = [Words|Rest] }
+    ;   { Lists = Rest }
+    ),
+    words(Rest).
+words([]) --> [].
+
+run(C, [C|Run]) -->
+    [D],
+    { code_type(D, alnum) },
+    !,
+    run(D, Run).
+run(C, [C]) --> [].
+
+%   run_words(+Codes, -Words): one run of letters and digits, split by case and by script.
+run_words(Codes, Words) :-
+    (   Codes = [C|Cs],
+        pieces(Cs, C, [C], Pieces)
+    ->  findall(Word, ( member(Piece, Pieces), piece_word(Piece, Word) ), Words)
+    ;   Words = []
+    ).
+
+piece_word(Codes, Word) :-
+    Codes = [C|_],
+    (   dense(C)
+    ->  dense_word(Codes, Word)
+    ;   atom_codes(Cased, Codes),
+        downcase_atom(Cased, Word)
+    ).
+
+%   Scripts written without spaces: a run is seen as its overlapping pairs.
+dense_word([C], Word) :-
+    !,
+    char_code(Word, C).
+dense_word(Codes, Word) :-
+    append(_, [A, B|_], Codes),
+    atom_codes(Word, [A, B]).
+
+%   pieces(+Codes, +Previous, +Reversed, -Pieces)
+pieces([], _, Piece0, [Piece]) :-
+    reverse(Piece0, Piece).
+pieces([C|Cs], P, Piece0, Pieces) :-
+    (   splits(P, C, Cs)
+    ->  reverse(Piece0, Piece),
+        Pieces = [Piece|Rest],
+        pieces(Cs, C, [C], Rest)
+    ;   pieces(Cs, C, [C|Piece0], Pieces)
+    ).
+
+%   splits(+Previous, +Code, +Next): a word ends between Previous and Code.
+splits(P, C, Next) :-
+    (   C < 128, P < 128
+    ->  upper(C),
+        (   lower_or_digit(P)
+        ->  true
+        ;   upper(P),
+            Next = [N|_],
+            lower(N)
+        )
+    ;   dense(P), \+ dense(C)
+    ->  true
+    ;   dense(C), \+ dense(P)
+    ->  true
+    ;   code_type(C, upper(_)),
+        code_type(P, lower(_))
+    ).
+
+upper(C) :- C >= 0'A, C =< 0'Z.
+lower(C) :- C >= 0'a, C =< 0'z.
+lower_or_digit(C) :- lower(C), !.
+lower_or_digit(C) :- C >= 0'0, C =< 0'9.
+
+dense(C) :- C >= 0x2e80, C =< 0x9fff, !.        % Han, kana
+dense(C) :- C >= 0xac00, C =< 0xd7af, !.        % Hangul
+dense(C) :- C >= 0xf900, C =< 0xfaff, !.        % Han, compatibility
+dense(C) :- C >= 0x20000, C =< 0x3ffff, !.      % Han, rare
+dense(C) :- C >= 0x0e00, C =< 0x0eff, !.        % Thai, Lao
+dense(C) :- C >= 0x1000, C =< 0x109f, !.        % Myanmar
+dense(C) :- C >= 0x1780, C =< 0x17ff.           % Khmer
+
+                /*******************************
+                *             TERMS            *
+                *******************************/
+
+%!  terms(+Stemmer, +Text, -Terms:list(atom)) is det.
+%
+%   The index terms of a text, in order, repeated as often as they occur.
+
+terms(Stemmer, Text, Terms) :-
+    split_string(Text, " \t\n\r", "", Chunks),
+    chunks_terms(Chunks, Stemmer, Terms).
+
+chunks_terms([], _, []).
+chunks_terms([Chunk|Chunks], Stemmer, Terms) :-
+    chunk_terms(Chunk, Stemmer, Here),
+    append(Here, Rest, Terms),
+    chunks_terms(Chunks, Stemmer, Rest).
+
+chunk_terms("", _, Terms) =>
+    Terms = [].
+chunk_terms(Chunk, Stemmer, Terms) =>
+    atom_string(Key, Chunk),
+    (   remembered(Key, Stemmer, Terms0)
+    ->  Terms = Terms0
+    ;   identifier_words(Key, Words),
+        words_terms(Stemmer, Words, Terms),
+        remember(Key, Stemmer, Terms)
+    ).
+
+%!  words_terms(+Stemmer, +Words, -Terms) is det.
+%
+%   Words without stop words, stemmed; breaks (`|`) vanish.
+
+words_terms(_, [], []).
+words_terms(Stemmer, [Word|Words], Terms) :-
+    (   ( stop_word(Word) ; Word == '|' )
+    ->  Terms = Rest
+    ;   stem(Stemmer, Word, Term),
+        Terms = [Term|Rest]
+    ),
+    words_terms(Stemmer, Words, Rest).
+
+%!  stems(+Stemmer, +Words, -Stems) is det.
+%
+%   Words stemmed, stop words included.
+
+stems(_, [], []).
+stems(Stemmer, [Word|Words], [Stem|Stems]) :-
+    stem(Stemmer, Word, Stem),
+    stems(Stemmer, Words, Stems).
+
+stem(none, Word, Term) =>
+    Term = Word.
+stem(Stemmer, Word, Term) =>
+    (   catch(snowball(Stemmer, Word, Stem), _, fail)
+    ->  atom_string(Term, Stem)
+    ;   Term = Word
+    ).
+
+%   Chunks repeat: what each becomes is kept, up to a bound, and forgotten all at once.
+remember(Key, Stemmer, Terms) :-
+    atom_length(Key, Length),
+    (   Length > 64
+    ->  true
+    ;   predicate_property(remembered(_, _, _), number_of_clauses(N)),
+        N >= 300_000
+    ->  forget_words
+    ;   assertz(remembered(Key, Stemmer, Terms))
+    ).
+
+%!  forget_words is det.
+%
+%   Drop the memory of chunks.
+
+forget_words :-
+    retractall(remembered(_, _, _)).

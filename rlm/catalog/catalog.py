@@ -1,0 +1,331 @@
+"""The catalog: all units of a host, with a revision. It registers; it never scores and never chooses."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rlm.catalog.facts import facts_of
+from rlm.catalog.relations import check_batch
+from rlm.errors import CatalogError, ConfigurationError, did_you_mean
+from rlm.model.unit import Unit
+from rlm.symbolic.engine import engine
+from rlm.symbolic.values import JsonValue
+
+STEMMERS = (
+    *("none", "danish", "dutch", "english", "finnish", "french", "german", "hungarian", "italian"),
+    *("norwegian", "porter", "portuguese", "romanian", "russian", "spanish", "swedish", "turkish"),
+)
+_CHUNK = 500
+_CACHED_VIEWS = 64
+_DIGESTS = 1 << 256
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The units of a catalog at one revision; it never changes and outlives the catalog.
+
+    ``digest`` depends on the units alone, not on the order in which they came.
+    """
+
+    revision: int
+    units: Mapping[str, Unit]
+    digest: str
+    stemmer: str
+
+    @cached_property
+    def pinned(self) -> tuple[Unit, ...]:
+        """The units that the host pinned, by id."""
+        return tuple(sorted((u for u in self.units.values() if u.pinned), key=lambda unit: unit.id))
+
+
+@dataclass
+class _Shared:
+    """What the rules hold of a catalog, and how far it has got. Guarded by ``lock``."""
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    handle: int | None = None
+    pushed: Mapping[str, Unit] = field(default_factory=dict)
+
+
+class Catalog:
+    """All units of a host.
+
+    ``with Catalog() as catalog`` destroys it at the end; otherwise it lives until ``destroy()`` or until
+    nobody holds it. Every change is an atomic batch and bumps ``revision``. Safe to use from any thread: a
+    compile sees one revision, whatever others register meanwhile.
+
+    Args:
+        units: the first batch.
+        stemmer: how words are reduced to their stem, by language (``"none"``: not at all).
+    """
+
+    _living: weakref.WeakSet[Catalog] = weakref.WeakSet()
+
+    def __init__(self, units: Iterable[Unit] = (), *, stemmer: str = "english") -> None:
+        if stemmer not in STEMMERS:
+            raise ConfigurationError(
+                "unknown_stemmer",
+                f"stemmer {stemmer!r} is none of {', '.join(STEMMERS)}{did_you_mean(stemmer, STEMMERS)}",
+            )
+        self._stemmer = stemmer
+        self._lock = threading.RLock()
+        self._units: dict[str, Unit] = {}
+        self._snapshot: Snapshot | None = None
+        self._sum = 0
+        self._revision = 0
+        self._destroyed = False
+        self._shared = _Shared()
+        self._cache: OrderedDict[Any, Any] = OrderedDict()
+        self._finalizer = weakref.finalize(self, _forget, self._shared)
+        self._finalizer.atexit = False
+        Catalog._living.add(self)
+        batch = tuple(units)
+        if batch:
+            self.add(*batch)
+
+    # -- what is there ------------------------------------------------------------------------------
+
+    @property
+    def revision(self) -> int:
+        """How many changes there have been."""
+        return self._revision
+
+    @property
+    def destroyed(self) -> bool:
+        """Whether ``destroy`` was called."""
+        return self._destroyed
+
+    @property
+    def units(self) -> Mapping[str, Unit]:
+        """The units by id, as they are now; the mapping does not change later."""
+        return self.snapshot().units
+
+    def __len__(self) -> int:
+        return len(self._units)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._units
+
+    def __iter__(self) -> Iterator[Unit]:
+        return iter(list(self._units.values()))
+
+    def __getitem__(self, id: str) -> Unit:
+        units = self._units
+        if id not in units:
+            raise CatalogError("unknown_unit", f"no unit {id!r}{did_you_mean(id, units)}", {"unit": id})
+        return units[id]
+
+    def __repr__(self) -> str:
+        state = "destroyed" if self._destroyed else f"{len(self)} units, revision {self._revision}"
+        return f"<Catalog: {state}>"
+
+    def snapshot(self) -> Snapshot:
+        """What is there at this moment, for good."""
+        with self._lock:
+            if self._snapshot is None or self._snapshot.units is not self._units:
+                self._snapshot = Snapshot(self._revision, self._units, f"{self._sum:064x}", self._stemmer)
+            return self._snapshot
+
+    @classmethod
+    def living(cls) -> int:
+        """How many catalogs of this process are not destroyed."""
+        return sum(1 for catalog in list(cls._living) if not catalog.destroyed)
+
+    # -- change -------------------------------------------------------------------------------------
+
+    def add(self, *units: Unit, replace: bool = False, allow_missing: bool = False) -> int:
+        """Register a batch, all or nothing.
+
+        Args:
+            units: the batch. A unit whose very same content is there already is no change.
+            replace: whether units may take the place of different ones with their id.
+            allow_missing: whether a unit may require one that is not there (yet); until it comes, the unit
+                stays out with the reason ``missing_dependency``.
+
+        Returns:
+            The revision after the batch.
+
+        Raises:
+            CatalogError: ``duplicate_unit``, ``unknown_dependency``, ``supersession_cycle``, ``not_a_unit``,
+                ``destroyed``; ``detail["findings"]`` lists every problem of the batch.
+        """
+        with self._lock:
+            self._alive()
+            changed = check_batch(self._units, units, replace=replace, allow_missing=allow_missing)
+            if changed:
+                self._apply({**self._units, **{unit.id: unit for unit in changed}})
+            return self._revision
+
+    def remove(self, *ids: str) -> int:
+        """Take units out; what requires them stays and is explained as ``missing_dependency``.
+
+        Raises:
+            CatalogError: ``unknown_unit`` (nothing is removed), ``destroyed``.
+        """
+        with self._lock:
+            self._alive()
+            for id in ids:
+                self[id]
+            gone = set(ids)
+            if gone:
+                self._apply({id: unit for id, unit in self._units.items() if id not in gone})
+            return self._revision
+
+    def set_available(self, id: str, available: bool) -> int:
+        """Say whether a unit can be used at the moment (its server is connected, its file is there)."""
+        unit = self[id]
+        if unit.available == available:
+            return self._revision
+        return self.add(unit.model_copy(update={"available": available}), replace=True, allow_missing=True)
+
+    def add_tools(self, tools: Iterable[Any], *, replace: bool = False, **host: Any) -> int:
+        """Register Python functions and tools made with ``@rlm.tool``; ``host`` are fields of every unit."""
+        from rlm.tools.function import tool_unit
+
+        return self.add(*(tool_unit(item, **host) for item in tools), replace=replace)
+
+    def add_file(self, path: str | Path, *, replace: bool = False, **host: Any) -> int:
+        """Register the tools of a JSON Lines or JSON file (see ``rlm.catalog.imports``).
+
+        Host-only fields come from ``host`` (for example ``trust="host"``), never from the file. Imported units
+        are of trust ``stranger``: without ``trust="host"`` or a capability in the policy they are not granted.
+
+        Raises:
+            CatalogError: ``bad_file`` with all findings (file, line, field); nothing is registered.
+        """
+        from rlm.catalog.imports import units_of_file
+
+        return self.add(*units_of_file(Path(path), host), replace=replace)
+
+    def add_tool_list(
+        self, tools: Iterable[Mapping[str, Any]], *, source: str = "list", replace: bool = False, **host: Any
+    ) -> int:
+        """Register tools in the spelling of OpenAI, Anthropic, MCP (``tools/list``) or plain JSON.
+
+        Args:
+            tools: the list, or a whole MCP result with ``tools``.
+            source: what the units' provenance says.
+            host: host-only fields of every unit; ``server="github"`` makes them ``mcp_tool:github/...``.
+
+        Raises:
+            CatalogError: ``bad_list`` with all findings.
+        """
+        from rlm.catalog.imports import units_of_list
+
+        return self.add(*units_of_list(tools, source, host), replace=replace)
+
+    def _apply(self, units: dict[str, Unit]) -> None:
+        before = self._units
+        total = self._sum
+        for id, unit in units.items():
+            old = before.get(id)
+            if old is not unit:
+                total += int(unit.digest, 16) - (int(old.digest, 16) if old else 0)
+        for id, old in before.items():
+            if id not in units:
+                total -= int(old.digest, 16)
+        self._units = units
+        self._sum = total % _DIGESTS
+        self._revision += 1
+        self._cache.clear()
+
+    # -- life cycle ---------------------------------------------------------------------------------
+
+    def destroy(self) -> None:
+        """Forget everything. Views that were compiled keep explaining themselves. Twice is no error."""
+        with self._lock:
+            if self._destroyed:
+                return
+            self._destroyed = True
+            self._units = {}
+            self._cache.clear()
+            Catalog._living.discard(self)
+        with self._shared.lock:
+            self._finalizer()
+
+    def __enter__(self) -> Catalog:
+        self._alive()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.destroy()
+
+    def _alive(self) -> None:
+        if self._destroyed:
+            raise CatalogError("destroyed", "this catalog was destroyed")
+
+    # -- for the compiler ---------------------------------------------------------------------------
+
+    def ask(self, operation: str, args: dict[str, JsonValue]) -> tuple[Snapshot, Any]:
+        """Ask the rules something about this catalog as it is now, and get the snapshot that they saw.
+
+        ``args["catalog"]`` is filled in. For the compiler; the operations are those of the rules.
+        """
+        with self._shared.lock:
+            with self._lock:
+                self._alive()
+                snapshot = self.snapshot()
+            self._push(snapshot)
+            return snapshot, engine().call(operation, {**args, "catalog": self._shared.handle})
+
+    def cached(self, key: Any) -> Any:
+        """The view that was compiled from exactly ``key`` at this revision, or None."""
+        with self._lock:
+            self._alive()
+            view = self._cache.get(key)
+            if view is not None:
+                self._cache.move_to_end(key)
+            return view
+
+    def cache(self, key: Any, revision: int, view: Any) -> Any:
+        """Keep a view; where another thread was first, its view is returned instead."""
+        with self._lock:
+            if revision != self._revision or self._destroyed:
+                return view
+            kept = self._cache.setdefault(key, view)
+            while len(self._cache) > _CACHED_VIEWS:
+                self._cache.popitem(last=False)
+            return kept
+
+    def _push(self, snapshot: Snapshot) -> None:
+        """Tell the rules what changed since the last time; after a failure they start anew."""
+        shared = self._shared
+        if shared.pushed is snapshot.units and shared.handle is not None:
+            return
+        old, new = shared.pushed, snapshot.units
+        try:
+            if shared.handle is None:
+                old = {}
+                shared.handle = engine().call("catalog_create", {"stemmer": self._stemmer})["catalog"]
+            gone = [id for id, unit in old.items() if new.get(id) is not unit]
+            fresh = [unit for id, unit in new.items() if old.get(id) is not unit]
+            for start in range(0, max(len(fresh), 1), _CHUNK):
+                units = [facts_of(unit) for unit in fresh[start : start + _CHUNK]]
+                change: dict[str, JsonValue] = {"catalog": shared.handle, "remove": gone, "units": units}
+                engine().call("catalog_change", change)
+                gone = []
+        except BaseException:
+            _forget(shared)
+            raise
+        shared.pushed = new
+
+
+def _forget(shared: _Shared) -> None:
+    """Let the rules forget a catalog that nobody holds any more; never waits, for finalizers call it."""
+    handle, shared.handle, shared.pushed = shared.handle, None, {}
+    if handle is not None:
+        engine().post("catalog_destroy", {"catalog": handle})
+
+
+def ephemeral(snapshot: Snapshot) -> Catalog:
+    """A catalog of its own with the units of a snapshot; the caller destroys it."""
+    catalog = Catalog(stemmer=snapshot.stemmer)
+    catalog.add(*snapshot.units.values(), allow_missing=True)
+    return catalog

@@ -1,0 +1,60 @@
+"""What the rules are told of a unit: identity, attributes, relations and index words. No body, no handler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rlm.model.unit import INDEXED_DESCRIPTION, Unit
+
+INDEXED_PARAMETERS = 4096
+_SCHEMA_DEPTH = 4
+
+
+def facts_of(unit: Unit) -> dict[str, Any]:
+    """The unit as ``rlm_catalog:catalog_change/2`` takes it."""
+    names = [unit.name, *unit.aliases]
+    if unit.server:
+        names.append(unit.path)
+    groups = [group for group in {unit.namespace, unit.server} if group]
+    return {
+        "id": unit.id,
+        "kind": unit.kind.value,
+        "priority": unit.priority,
+        "trust": unit.trust.value,
+        "capability": unit.capability,
+        "pinned": unit.pinned,
+        "mandatory": unit.mandatory,
+        "visible": unit.visible,
+        "available": unit.available,
+        "requires": unit.requires,
+        "suggests": unit.suggests,
+        "conflicts": unit.conflicts,
+        "supersedes": unit.supersedes,
+        "names": sorted(set(names)),
+        "groups": sorted(groups),
+        "triggers": [[t.signal, t.value, round(1000 * t.weight)] for t in unit.triggers],
+        "fields": {
+            "name": unit.name if not unit.title else f"{unit.name} {unit.title}",
+            "alias": "\n".join(unit.aliases),
+            "description": unit.description[:INDEXED_DESCRIPTION],
+            "category": "\n".join(sorted({unit.category, unit.namespace, unit.server})).strip(),
+            "parameters": "\n".join(parameter_words(unit.schema))[:INDEXED_PARAMETERS],
+            "examples": "\n".join(unit.examples),
+        },
+    }
+
+
+def parameter_words(schema: Mapping[str, Any] | None, depth: int = 0) -> Iterator[str]:
+    """Names and descriptions of the parameters of a JSON Schema, outermost first."""
+    if not isinstance(schema, Mapping) or depth >= _SCHEMA_DEPTH:
+        return
+    properties = schema.get("properties")
+    if isinstance(properties, Mapping):
+        for name, inner in properties.items():
+            yield name
+            if isinstance(inner, Mapping):
+                if isinstance(inner.get("description"), str):
+                    yield inner["description"]
+                yield from parameter_words(inner, depth + 1)
+    yield from parameter_words(schema.get("items"), depth + 1)

@@ -1,0 +1,277 @@
+"""Tools from files and lists, in the spellings that people have them in.
+
+One tool is a JSON object in any of these spellings; a list may mix them:
+
+    {"name", "namespace"?, "description"?, "parameters"?, "annotations"?}     plain, one a line in JSON Lines
+    {"type": "function", "function": {"name", "description", "parameters"}}   OpenAI
+    {"name", "description", "input_schema"}                                   Anthropic
+    {"name", "title"?, "description", "inputSchema", "annotations"?}          MCP ``tools/list``
+
+Nothing in the material can pin, trust, grant or weigh anything: fields of the host are refused by name where
+they stand in it, and come from the host's call alone. All problems of a file are found before any is told.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rlm.errors import CatalogError, UnitError, did_you_mean
+from rlm.model.base import digest_of
+from rlm.model.unit import INDEXED_DESCRIPTION, Provenance, Trust, Unit
+
+MAX_FILE_BYTES = 256 * 1024 * 1024
+HOST_FIELDS = frozenset({"trust", "provenance", *("namespace", "category", "server", "mandatory", "priority")}) | {
+    *("activation", "visible", "available", "requires", "suggests", "conflicts", "supersedes"),
+    *("requires_capability", "triggers", "aliases", "examples", "version"),
+}
+_SPELLINGS = ("parameters", "input_schema", "inputSchema")
+_KNOWN = frozenset({"name", "title", "namespace", "description", "annotations", "type", "function", *_SPELLINGS})
+_IGNORED = frozenset({"strict", "cache_control", "outputSchema", "icons", "execution", "_meta", "defer_loading"})
+
+
+def units_of_file(path: Path, host: Mapping[str, Any]) -> list[Unit]:
+    """The units of a JSON Lines or JSON file.
+
+    Raises:
+        CatalogError: ``bad_file``; ``detail["findings"]`` lists ``file``, ``line``, ``field``, ``message``.
+    """
+    units, findings = read_file(path, host)
+    _raise("bad_file", [finding for finding in findings if finding["level"] == "error"])
+    return units
+
+
+def units_of_list(tools: Any, source: str, host: Mapping[str, Any]) -> list[Unit]:
+    """The units of a list of tools, or of an MCP result with ``tools``.
+
+    Raises:
+        CatalogError: ``bad_list`` with all findings; ``line`` is the place in the list, from 1.
+    """
+    if isinstance(tools, Mapping):
+        tools = tools.get("tools")
+    if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
+        raise CatalogError("bad_list", "a list of tools is wanted, or a mapping with 'tools'")
+    rows = [(place, item, None) for place, item in enumerate(tools, 1)]
+    units, findings = _units(rows, source, _checked_host(host))
+    _raise("bad_list", [finding for finding in findings if finding["level"] == "error"])
+    return units
+
+
+def read_file(path: Path, host: Mapping[str, Any]) -> tuple[list[Unit], list[dict[str, Any]]]:
+    """The units that a file has, and every finding: ``{level, kind, file, line, field, message}``."""
+    host = _checked_host(host)
+    source = str(path)
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            return [], [_finding(source, 0, "", "oversize", f"over {MAX_FILE_BYTES} bytes")]
+        data = path.read_bytes()
+    except OSError as problem:
+        return [], [_finding(source, 0, "", "unreadable", problem.strerror or str(problem))]
+    rows, findings = _rows(data, source)
+    units, more = _units(rows, source, host)
+    return [_named(unit, path.name) for unit in units], findings + more
+
+
+def _named(unit: Unit, source: str) -> Unit:
+    """The unit with a source that tells a model nothing of the host's folders."""
+    provenance = unit.provenance.model_copy(update={"source": source})
+    return unit.model_copy(update={"provenance": provenance})
+
+
+def _raise(kind: str, findings: list[dict[str, Any]]) -> None:
+    if findings:
+        first = findings[0]
+        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+        field = f", field {first['field']!r}" if first["field"] else ""
+        message = f"{first['file']}, line {first['line']}{field}: {first['message']}{more}"
+        raise CatalogError(kind, message, {"findings": findings})
+
+
+def _finding(
+    file: str, line: int, field: str, kind: str, message: str, level: str = "error", column: int = 0
+) -> dict[str, Any]:
+    place = {"file": file, "line": line, "column": column, "field": field}
+    return {"level": level, "kind": kind, **place, "message": message}
+
+
+def _checked_host(host: Mapping[str, Any]) -> Mapping[str, Any]:
+    wrong = sorted(set(host) - HOST_FIELDS)
+    if wrong:
+        raise CatalogError(
+            "unknown_field",
+            f"{wrong[0]!r} is no field that an import takes from the host{did_you_mean(wrong[0], HOST_FIELDS)}",
+            {"field": wrong[0]},
+        )
+    return host
+
+
+# -- bytes to rows ----------------------------------------------------------------------------------
+
+Row = tuple[int, Any, "str | None"]
+
+
+def _rows(data: bytes, source: str) -> tuple[list[Row], list[dict[str, Any]]]:
+    """``(line, object, None)`` for each tool of a file, and what could not be read."""
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    start = data.lstrip()[:1]
+    if start == b"[" or (start == b"{" and _is_whole_document(data)):
+        return _document_rows(data, source)
+    rows: list[Row] = []
+    findings: list[dict[str, Any]] = []
+    for line, raw in enumerate(data.split(b"\n"), 1):
+        if raw.strip():
+            try:
+                rows.append((line, _loads(raw), None))
+            except ValueError as problem:
+                findings.append(_broken(source, line, raw, problem))
+    return rows, findings
+
+
+def _is_whole_document(data: bytes) -> bool:
+    """Whether the file is one JSON object and not one a line."""
+    first = data.lstrip().split(b"\n", 1)[0]
+    try:
+        json.loads(first)
+    except ValueError:
+        return True
+    return b'"tools"' in first and len(data.strip().split(b"\n", 1)) == 1
+
+
+def _document_rows(data: bytes, source: str) -> tuple[list[Row], list[dict[str, Any]]]:
+    try:
+        document = _loads(data)
+    except ValueError as problem:
+        line = getattr(problem, "lineno", 0) or data[: getattr(problem, "start", 0)].count(b"\n") + 1
+        return [], [_broken(source, line, data, problem)]
+    if isinstance(document, Mapping):
+        if "tools" not in document and "result" in document:
+            document = document["result"]
+        document = document.get("tools") if isinstance(document, Mapping) and "tools" in document else [document]
+    if not isinstance(document, list):
+        return [], [_finding(source, 1, "tools", "wrong_type", "a list of tools is wanted")]
+    return [(place, item, f"[{place - 1}]") for place, item in enumerate(document, 1)], []
+
+
+def _loads(raw: bytes) -> Any:
+    return json.loads(raw.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"field {twice!r} stands twice")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _broken(source: str, line: int, raw: bytes, problem: ValueError) -> dict[str, Any]:
+    if isinstance(problem, UnicodeDecodeError):
+        inside = raw[: problem.start].count(b"\n")
+        message = f"not UTF-8: byte 0x{raw[problem.start]:02x} at offset {problem.start}"
+        return _finding(source, line if inside == 0 else inside + 1, "", "not_utf8", message)
+    if isinstance(problem, json.JSONDecodeError):
+        return _finding(source, line, "", "broken_json", f"broken JSON: {problem.msg}", column=problem.colno)
+    if isinstance(problem, RecursionError):
+        return _finding(source, line, "", "too_deep", "nested too deeply")
+    return _finding(source, line, "", "broken_json", f"broken JSON: {problem}")
+
+
+# -- rows to units ----------------------------------------------------------------------------------
+
+
+def _units(
+    rows: Iterable[Row], source: str, host: Mapping[str, Any]
+) -> tuple[list[Unit], list[dict[str, Any]]]:
+    units: dict[str, Unit] = {}
+    places: dict[str, int] = {}
+    findings: list[dict[str, Any]] = []
+    for line, item, where in rows:
+        found = [
+            _finding(source, line, _field(where, field), kind, message, level)
+            for level, kind, field, message in _problems(item)
+        ]
+        findings.extend(found)
+        if any(finding["level"] == "error" for finding in found):
+            continue
+        try:
+            unit = _unit(item, source, host)
+        except UnitError as problem:
+            field = _field(where, str(problem.detail.get("field", "")))
+            findings.append(_finding(source, line, field, problem.kind, problem.message))
+            continue
+        if unit.id in units:
+            if units[unit.id].provenance.digest != unit.provenance.digest:
+                message = f"duplicate id {unit.id!r}, first on line {places[unit.id]}"
+                findings.append(_finding(source, line, _field(where, "name"), "duplicate_unit", message))
+            continue
+        if len(unit.description) > INDEXED_DESCRIPTION:
+            message = f"{len(unit.description)} characters; the first {INDEXED_DESCRIPTION} are indexed"
+            finding = _finding(source, line, _field(where, "description"), "long_text", message, "note")
+            findings.append(finding)
+        units[unit.id], places[unit.id] = unit, line
+    return list(units.values()), findings
+
+
+def _field(where: str | None, field: str) -> str:
+    return field if where is None else f"{where}.{field}" if field else where
+
+
+def _problems(item: Any) -> Iterator[tuple[str, str, str, str]]:
+    """``(level, kind, field, message)`` for everything that is wrong with one tool's spelling."""
+    if not isinstance(item, Mapping):
+        yield "error", "wrong_type", "", f"a tool is a JSON object, not {_type(item)}"
+        return
+    inner = item.get("function") if item.get("type") == "function" else item
+    if not isinstance(inner, Mapping):
+        yield "error", "wrong_type", "function", f"an object is wanted, not {_type(inner)}"
+        return
+    for field in inner:
+        if field in HOST_FIELDS and field != "namespace":
+            yield "error", "host_only_field", field, f"{field!r} is the host's to say; no material can set it"
+        elif field not in _KNOWN and field not in _IGNORED:
+            yield "error", "unknown_field", field, f"no such field{did_you_mean(field, _KNOWN)}"
+    if not isinstance(inner.get("name"), str) or not inner["name"].strip():
+        yield "error", "missing_field" if "name" not in inner else "wrong_type", "name", "a tool needs a name"
+    for field in ("description", "title", "namespace"):
+        if not isinstance(inner.get(field), str | None):
+            yield "error", "wrong_type", field, f"a string is wanted, not {_type(inner[field])}"
+    for field in _SPELLINGS:
+        if not isinstance(inner.get(field), Mapping | None):
+            yield "error", "wrong_type", field, f"a JSON Schema object is wanted, not {_type(inner[field])}"
+    if sum(field in inner for field in _SPELLINGS) > 1:
+        yield "error", "duplicate_field", "parameters", f"only one of {', '.join(_SPELLINGS)} may stand in a tool"
+
+
+def _type(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _unit(item: Mapping[str, Any], source: str, host: Mapping[str, Any]) -> Unit:
+    tool = item["function"] if item.get("type") == "function" else item
+    server = host.get("server")
+    kind = "mcp_tool" if server else "tool"
+    path = f"{server}/{tool['name']}" if server else tool["name"]
+    schema = next((tool[field] for field in _SPELLINGS if tool.get(field) is not None), None)
+    annotations = tool.get("annotations")
+    title = tool.get("title") or (annotations.get("title") if isinstance(annotations, Mapping) else None) or ""
+    fields: dict[str, Any] = {
+        "namespace": tool.get("namespace") or "",
+        "trust": Trust.STRANGER,
+        **{name: value for name, value in host.items() if name != "server"},
+    }
+    return Unit(
+        f"{kind}:{path}",
+        description=tool.get("description") or "",
+        title=title if isinstance(title, str) else "",
+        schema=dict(schema) if schema is not None else None,
+        provenance=Provenance(source=source, digest=digest_of(tool)),
+        **fields,
+    )

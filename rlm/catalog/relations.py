@@ -1,0 +1,84 @@
+"""Whether a batch can be registered: every problem is found, and nothing is registered where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rlm.errors import CatalogError, did_you_mean
+from rlm.model.unit import Unit
+
+
+def check_batch(
+    known: Mapping[str, Unit], batch: Iterable[Unit], *, replace: bool, allow_missing: bool
+) -> list[Unit]:
+    """The units of ``batch`` that change something.
+
+    Raises:
+        CatalogError: of the first problem's kind; ``detail["findings"]`` lists all of them.
+    """
+    findings: list[dict[str, Any]] = []
+    changed: dict[str, Unit] = {}
+    for unit in batch:
+        if not isinstance(unit, Unit):
+            what = f"{type(unit).__name__} is no Unit; use add_tools for functions and add_tool_list for JSON"
+            findings.append(_finding("not_a_unit", repr(unit)[:80], "", what))
+            continue
+        twin = changed.get(unit.id) or known.get(unit.id)
+        if twin is None or (replace and unit.id not in changed):
+            if twin is None or twin.digest != unit.digest:
+                changed[unit.id] = unit
+        elif twin.digest != unit.digest:
+            hint = "stands twice in one batch" if unit.id in changed else "exists; replace=True replaces it"
+            findings.append(_finding("duplicate_unit", unit.id, "id", hint))
+    together = {**known, **changed}
+    if not allow_missing:
+        findings.extend(_unknown_dependencies(changed.values(), together))
+    if any(unit.supersedes for unit in changed.values()):
+        findings.extend(_supersession_cycles(together))
+    if findings:
+        first = findings[0]
+        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+        raise CatalogError(
+            first["kind"],
+            f"unit {first['unit']!r}, field {first['field']!r}: {first['message']}{more}",
+            {"unit": first["unit"], "field": first["field"], "findings": findings},
+        )
+    return list(changed.values())
+
+
+def _finding(kind: str, unit: str, field: str, message: str) -> dict[str, Any]:
+    return {"kind": kind, "unit": unit, "field": field, "message": message}
+
+
+def _unknown_dependencies(units: Iterable[Unit], known: Mapping[str, Unit]) -> Iterable[dict[str, Any]]:
+    for unit in units:
+        for id in unit.requires:
+            if id not in known:
+                message = f"requires unknown unit {id!r}{did_you_mean(id, known)}"
+                yield _finding("unknown_dependency", unit.id, "requires", message)
+
+
+def _supersession_cycles(units: Mapping[str, Unit]) -> Iterable[dict[str, Any]]:
+    """One finding for each cycle, told from its first unit in order of ids."""
+    above = {id: unit.supersedes for id, unit in units.items() if unit.supersedes}
+    done: set[str] = set()
+    for start in sorted(above):
+        path: list[str] = []
+        trail = [(start, iter(above.get(start, ())))]
+        while trail and start not in done:
+            id, rest = trail[-1]
+            if len(path) < len(trail):
+                path.append(id)
+            following = next((other for other in rest if other in above and other not in done), None)
+            if following is None:
+                done.add(id)
+                trail.pop()
+                path.pop()
+            elif following in path:
+                cycle = " -> ".join([*path[path.index(following) :], following])
+                yield _finding("supersession_cycle", following, "supersedes", f"supersedes itself: {cycle}")
+                done.update(path)
+                break
+            else:
+                trail.append((following, iter(above.get(following, ()))))

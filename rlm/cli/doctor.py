@@ -1,0 +1,254 @@
+"""What is installed, where it lies, what is missing and how to get it.
+
+``report`` only looks: it changes nothing, opens no connection, and lets nothing take this process down.
+Prolog is tried in a process of its own, because a broken installation can end the one that loads it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from rlm import resources
+from rlm.errors import EngineError, RlmError
+from rlm.providers import local
+from rlm.symbolic import locate
+
+DISTRIBUTION = "prolog-rlm"
+CORE = ("janus_swi", "pydantic", "httpx", "anyio", "tiktoken", "jsonschema", "pyyaml", "typer", "rich")
+TRY_SECONDS = 60.0
+
+# tiktoken caches a vocabulary under the SHA-1 of its address.
+VOCABULARIES = {
+    "o200k_base": "fb374d419588a4632f3f557e76b4b70aebbca790",
+    "cl100k_base": "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
+}
+
+_TRY = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from rlm.errors import RlmError
+from rlm.symbolic.engine import engine
+try:
+    print(json.dumps({"answer": engine().call("ping")}))
+except RlmError as problem:
+    print(json.dumps({"error": problem.to_dict()}))
+"""
+
+
+def report() -> dict[str, Any]:
+    """The state of this installation as JSON data.
+
+    ``ok`` says whether everything that the library needs is there and works. ``missing`` lists what is not:
+    ``what``, ``get`` (a command or a sentence) and ``needed`` (false for what only adds something).
+    """
+    paths, missing = _paths()
+    prolog, prolog_missing = _prolog()
+    extras = _extras()
+    vocabularies = {name: _vocabulary(name) for name in VOCABULARIES}
+    model = _local_model()
+    missing += prolog_missing
+    missing += [
+        _lacks(f"Python package {name}", f"pip install '{DISTRIBUTION}'") for name in CORE if _version(name) is None
+    ]
+    missing += [
+        _lacks(f"extra {name} ({', '.join(extra['lacks'])})", extra["get"], needed=False)
+        for name, extra in extras.items()
+        if not extra["present"]
+    ]
+    if not all(vocabulary["exact"] for vocabulary in vocabularies.values()):
+        get = f"pip install '{DISTRIBUTION}[offline]'"
+        missing.append(_lacks("exact token counts (they are estimated)", get, needed=False))
+    if not model["available"]:
+        missing.append(_lacks("a local model", model["why"], needed=False))
+    return {
+        "ok": not any(thing["needed"] for thing in missing),
+        "versions": {
+            "rlm": _version(DISTRIBUTION),
+            "python": platform.python_version(),
+            "swi_prolog": prolog["version"],
+            **{name: _version(name) for name in CORE},
+        },
+        "platform": platform.platform(),
+        "paths": {**paths, **prolog["paths"]},
+        "prolog": {"works": prolog["works"], "error": prolog["error"]},
+        "extras": extras,
+        "vocabularies": vocabularies,
+        "local_model": model,
+        "missing": missing,
+    }
+
+
+def show(state: dict[str, Any]) -> None:
+    """``state``, a report, on the terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=True)
+    for title, rows in _sections(state):
+        console.print(Text(title, style="bold"))
+        width = max((len(name) for name, _ in rows), default=0)
+        for name, value in rows:
+            console.print(Text.assemble("  ", (name.ljust(width), "cyan"), "  ", value))
+        console.print()
+    for thing in state["missing"]:
+        console.print(Text(f"{'Missing' if thing['needed'] else 'Optional'}: {thing['what']}", style="bold"))
+        console.print(Text(f"  {thing['get']}"))
+    verdict = "Everything that is needed is there." if state["ok"] else "Something that is needed is missing."
+    console.print(Text(verdict, style="green" if state["ok"] else "red"))
+
+
+def _sections(state: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+    model = state["local_model"]
+    return [
+        ("Versions", [(name, version or "not installed") for name, version in state["versions"].items()]),
+        ("Paths", [(name, path or "not found") for name, path in state["paths"].items()]),
+        ("Prolog in Python", [("engine", _works(state["prolog"]))]),
+        ("Extras", [(name, _installed(extra)) for name, extra in state["extras"].items()]),
+        ("Token counts", [(name, _counted(found)) for name, found in state["vocabularies"].items()]),
+        ("Local model", [("model", model["file"] if model["available"] else f"none: {model['why']}")]),
+    ]
+
+
+def _works(prolog: dict[str, Any]) -> str:
+    return "works" if prolog["works"] else str((prolog["error"] or {}).get("message", "does not work"))
+
+
+def _installed(extra: dict[str, Any]) -> str:
+    return "present" if extra["present"] else f"missing: {extra['get']}"
+
+
+def _counted(found: dict[str, Any]) -> str:
+    return f"{'exact' if found['exact'] else 'estimated, on the high side'} ({found['source']})"
+
+
+def _lacks(what: str, get: str, *, needed: bool = True) -> dict[str, Any]:
+    return {"what": what, "get": get, "needed": needed}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _paths() -> tuple[dict[str, str | None], list[dict[str, Any]]]:
+    paths: dict[str, str | None] = {"python": sys.executable, "package": str(Path(resources.__file__).parent)}
+    missing = []
+    for name, folder in (("rules", resources.prolog_dir), ("skills", resources.skills_dir)):
+        try:
+            paths[name] = str(folder())
+        except RlmError as problem:
+            paths[name] = None
+            missing.append(_lacks(f"the library's own {name}", problem.message))
+    return paths, missing
+
+
+def _prolog() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """SWI-Prolog and whether it answers through Janus."""
+    try:
+        found = locate.find()
+    except EngineError as problem:
+        nowhere = {"swipl": None, "prolog_home": None, "libswipl": None}
+        state: dict[str, Any] = {"version": None, "paths": nowhere, "works": False, "error": problem.to_dict()}
+        return state, [_lacks("SWI-Prolog", problem.message)]
+    error = _try_engine()
+    state = {
+        "version": found.version_text,
+        "paths": {
+            "swipl": str(found.swipl),
+            "prolog_home": str(found.home),
+            "libswipl": None if found.libswipl is None else str(found.libswipl),
+        },
+        "works": error is None,
+        "error": error,
+    }
+    if error is None:
+        return state, []
+    return state, [_lacks("the bridge from Python to SWI-Prolog", str(error["message"]))]
+
+
+def _try_engine() -> dict[str, Any] | None:
+    """None if Prolog answers in a process like this one, else the error as data."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _TRY, json.dumps(sys.path)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TRY_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        return EngineError("bridge", f"Prolog could not be tried in a process of its own: {problem}").to_dict()
+    said = done.stdout.strip().splitlines()
+    if done.returncode == 0 and said:
+        error: dict[str, Any] | None = json.loads(said[-1]).get("error")
+        return error
+    last = (done.stderr.strip() or "nothing").splitlines()[-1][:300]
+    message = f"a process that loads Prolog ended with {done.returncode} and said: {last}"
+    return EngineError("bridge", message, {"returncode": done.returncode}).to_dict()
+
+
+def _extras() -> dict[str, dict[str, Any]]:
+    """Each extra that a user may want, with the version of each of its packages."""
+    try:
+        required = metadata.requires(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        required = []
+    packages: dict[str, dict[str, str | None]] = {}
+    for line in required:
+        found = re.match(r"([A-Za-z0-9._-]+).*extra *== *[\"']([A-Za-z0-9._-]+)[\"']", line)
+        if found and found[2] != "dev":
+            packages.setdefault(found[2], {})[found[1]] = _version(found[1])
+    return {
+        extra: {
+            "present": None not in versions.values(),
+            "packages": versions,
+            "lacks": [name for name, version in versions.items() if version is None],
+            "get": f"pip install '{DISTRIBUTION}[{extra}]'",
+        }
+        for extra, versions in sorted(packages.items())
+    }
+
+
+def _vocabulary(name: str) -> dict[str, Any]:
+    """Where the tokenizer's vocabulary would come from, in the order in which it is looked for."""
+    cached = _tiktoken_cache() / VOCABULARIES[name]
+    if cached.is_file():
+        return {"source": f"tiktoken's cache, {cached}", "exact": True}
+    package = importlib.util.find_spec("bpe_openai")
+    for folder in (package.submodule_search_locations or []) if package else []:
+        if (Path(folder) / "data" / f"{name}.tiktoken.gz").is_file():
+            return {"source": "package bpe-openai", "exact": True}
+    return {"source": "estimate", "exact": False}
+
+
+def _tiktoken_cache() -> Path:
+    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
+        if variable in os.environ:
+            return Path(os.environ[variable])
+    return Path(tempfile.gettempdir()) / "data-gym-cache"
+
+
+def _local_model() -> dict[str, Any]:
+    """The model that ``local`` would serve, and what keeps it from doing so."""
+    try:
+        file = local.default_model()
+    except RlmError as problem:
+        return {"available": False, "file": None, "why": problem.message}
+    if not file.is_file():
+        return {"available": False, "file": str(file), "why": f"{local.MODEL_VARIABLE} names no file: {file}"}
+    if importlib.util.find_spec("xllamacpp") is None:
+        return {"available": False, "file": str(file), "why": f"pip install '{DISTRIBUTION}[local]'"}
+    return {"available": True, "file": str(file), "why": None}

@@ -1,0 +1,274 @@
+"""Compile: select by the rules, pack into the budget, render, seal. One function, whoever asks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, Literal
+
+from rlm.catalog.catalog import Catalog, Snapshot
+from rlm.compiler import render, rules
+from rlm.compiler.forms import Block, Blocks
+from rlm.compiler.packer import Form, Item, pack as pack_items
+from rlm.compiler.render import Shown
+from rlm.compiler.tokens import TokenCounter, counter
+from rlm.compiler.view import CompiledContext
+from rlm.errors import CompileError, ConfigurationError
+from rlm.model.base import digest_of, plain
+from rlm.model.ledger import Ledger
+from rlm.model.policy import Policy
+from rlm.model.selection import Chosen, Selection
+from rlm.model.turn import Admitted, Class, Message, Turn, turn_of
+from rlm.symbolic.engine import engine
+
+FORMAT = 1
+"""Raised whenever the same material may give other text or another choice."""
+
+_TIER_WEIGHT = {"pinned": 100_000, "selected": 100_000, "retained": 1000, "suggested": 200, "all_tools": 100}
+
+_blocks: dict[tuple[str, bool], Blocks] = {}
+
+
+def compile(
+    catalog: Catalog,
+    text: str | None = None,
+    *,
+    policy: Policy | None = None,
+    messages: Iterable[Message | Mapping[str, Any]] | None = None,
+    history: Iterable[str] = (),
+    needs: Iterable[str] = (),
+    signals: Mapping[str, Any] | None = None,
+    sensors: Mapping[str, Mapping[str, float]] | None = None,
+    admitted: Iterable[Admitted] = (),
+    retained: Iterable[str] = (),
+    tools: Literal["native", "text"] = "native",
+    pack: bool = True,
+) -> CompiledContext:
+    """Compile what one request shows.
+
+    Args:
+        catalog: the units.
+        text: what the user says now; may be left out where ``messages`` has a user message.
+        policy: the host's word; ``Policy()`` if not given.
+        messages: the conversation so far, as mappings with ``role`` and ``content``.
+        history: earlier texts of the user, last first: evidence that decays.
+        needs: what a model said it needs: evidence, never authority.
+        signals: host signals by name, for triggers.
+        sensors: scores between 0 and 1 by sensor and unit id, from a host's own scorer.
+        admitted: units that something upstream chose, with class and premises.
+        retained: ids that a session keeps.
+        tools: where full schemas stand: in the provider's ``tools`` field or in the text.
+        pack: False for a selection that can be explained but not rendered (no tokens are counted).
+
+    Returns:
+        The view; the identical object for identical material at the same revision.
+
+    Raises:
+        ConfigurationError: for options that cannot be.
+        CompileError: ``pinned_conflict``, ``pinned_blocked``, ``selected_conflict``.
+        BudgetError: ``over_budget`` where pinned or mandatory material does not fit.
+        EngineError: ``prolog_missing`` and others of the engine.
+    """
+    policy = _checked(catalog, policy, tools)
+    turn = turn_of(
+        text,
+        messages,
+        needs=tuple(needs) if not isinstance(needs, str) else needs,
+        signals=signals or {},
+        sensors=sensors or {},
+        admitted=tuple(admitted),
+        retained=tuple(retained),
+        **({"history": tuple(history) if not isinstance(history, str) else history} if history else {}),
+    )
+    key = (turn, policy, tools, pack, rules.read_rules(policy.rules) if policy.rules else None)
+    known = catalog.cached(key)
+    if known is not None:
+        return known  # type: ignore[no-any-return]
+    view = _compiled(catalog, turn, policy, tools == "native", pack)
+    return catalog.cache(key, view._snapshot.revision, view)  # type: ignore[no-any-return]
+
+
+async def acompile(catalog: Catalog, text: str | None = None, **options: Any) -> CompiledContext:
+    """As ``compile``, without holding up the event loop."""
+    import anyio.to_thread
+
+    return await anyio.to_thread.run_sync(partial(compile, catalog, text, **options))
+
+
+def _checked(catalog: Any, policy: Any, tools: str) -> Policy:
+    if not isinstance(catalog, Catalog):
+        kind = type(catalog).__name__
+        raise ConfigurationError("not_a_catalog", f"a Catalog is wanted, not {kind}: rlm.Catalog(units)")
+    if tools not in ("native", "text"):
+        raise ConfigurationError("invalid_option", f"tools must be 'native' or 'text', not {tools!r}")
+    if policy is None:
+        return Policy()
+    if not isinstance(policy, Policy):
+        raise ConfigurationError("not_a_policy", f"a Policy is wanted, not {type(policy).__name__}")
+    return policy
+
+
+def _compiled(
+    catalog: Catalog, turn: Turn, policy: Policy, native: bool, packing: bool
+) -> CompiledContext:
+    clock = _Clock()
+    snapshot, selection = rules.select(catalog, turn, policy)
+    clock.stage("select")
+    if packing:
+        count = counter(policy.tokenizer)
+        shown, dropped, ledger = _packed(snapshot, selection, turn, policy, count, native)
+        clock.stage("pack")
+        text = render.texts(shown)
+        ledger = _settled(ledger, text, count)
+        clock.stage("render")
+        _sealed(snapshot, selection, shown, turn, policy, ledger)
+        clock.stage("seal")
+    else:
+        shown, text, dropped = None, None, {}
+        ledger = Ledger(limit=policy.limit, tokenizer=policy.tokenizer)
+    fingerprint = _fingerprint(snapshot, turn, policy, native, ledger, shown, text)
+    clock.stage("fingerprint")
+    return CompiledContext(
+        catalog=catalog,
+        snapshot=snapshot,
+        turn=turn,
+        policy=policy,
+        native=native,
+        selection=selection,
+        shown=shown,
+        text=text,
+        dropped=dropped,
+        ledger=ledger,
+        fingerprint=fingerprint,
+        timings_ms=clock.stages,
+    )
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+        self.stages: dict[str, float] = {}
+
+    def stage(self, name: str) -> None:
+        now = time.perf_counter()
+        self.stages[name] = 1000 * (now - self._last)
+        self._last = now
+
+
+# -- packing ----------------------------------------------------------------------------------------
+
+
+def _packed(
+    snapshot: Snapshot, selection: Selection, turn: Turn, policy: Policy, count: TokenCounter, native: bool
+) -> tuple[tuple[Shown, ...], dict[str, tuple[int, int]], Ledger]:
+    """The chosen units in the forms that fit, those that did not with (tokens, free), and the ledger so far."""
+    blocks = _blocks_for(count, native)
+    forms = {chosen.id: blocks.of(snapshot.units[chosen.id]) for chosen in selection.chosen}
+    said = render.conversation(turn)
+    task = sum(count.count(message["content"]) for message in said)
+    framing = render.REPLY_FRAMING + render.MESSAGE_FRAMING * (len(said) + 2)
+    headings = sum(count.count(heading) for heading in render.HEADINGS)
+    items = [_item(chosen, forms[chosen.id]) for chosen in selection.chosen]
+    packing = pack_items(items, fixed=task + framing + headings, limit=policy.limit)
+    shown = []
+    spent = dict.fromkeys(Class, 0)
+    for chosen in selection.chosen:
+        form = packing.choice[chosen.id]
+        if form is not None:
+            block = next(block for block in forms[chosen.id] if block.form == form.name)
+            shown.append(Shown(snapshot.units[chosen.id], block, chosen.klass))
+            spent[chosen.klass] += block.tokens
+    dropped = {id: (tokens, free) for id, tokens, free in packing.dropped}
+    ledger = Ledger(
+        task=task,
+        framing=framing,
+        limit=policy.limit,
+        tokenizer=count.name,
+        exact=count.exact,
+        **{klass.value: tokens for klass, tokens in spent.items()},
+    )
+    return render.in_order(shown, turn.retained), dropped, ledger
+
+
+def _blocks_for(count: TokenCounter, native: bool) -> Blocks:
+    key = (count.name, native)
+    if key not in _blocks:
+        _blocks[key] = Blocks(count, native=native)
+    return _blocks[key]
+
+
+def _item(chosen: Chosen, blocks: tuple[Block, ...]) -> Item:
+    return Item(
+        id=chosen.id,
+        klass=chosen.klass,
+        requires=chosen.needs,
+        forms=tuple(Form(block.form, block.tokens, block.utility) for block in blocks),
+        weight=max(1, chosen.score) + _TIER_WEIGHT.get(chosen.tier, 0),
+        must_stay=chosen.klass in (Class.PINNED, Class.MANDATORY),
+    )
+
+
+def _settled(ledger: Ledger, text: render.Texts, count: TokenCounter) -> Ledger:
+    """The ledger with the headings that are really there, and the total."""
+    headings = sum(count.count(heading) for heading in text.headings)
+    units = ledger.pinned + ledger.mandatory + ledger.periphery + ledger.frontier
+    total = ledger.task + headings + units + ledger.framing
+    return ledger.model_copy(update={"headings": headings, "total": total})
+
+
+def _sealed(
+    snapshot: Snapshot,
+    selection: Selection,
+    shown: tuple[Shown, ...],
+    turn: Turn,
+    policy: Policy,
+    ledger: Ledger,
+) -> None:
+    """Let the rules look at the finished projection once more.
+
+    Raises:
+        CompileError: ``unlawful``: a fault of this library, never of the host.
+    """
+    obliged = [c.id for c in selection.chosen if c.klass in (Class.PINNED, Class.MANDATORY)]
+    extra = [[item.unit, premise] for item in turn.admitted for premise in item.premises]
+    kept = {item.unit.id for item in shown}
+    extra = [pair for pair in extra if pair[0] in kept]
+    units = [item.unit for item in shown]
+    reply = engine().call("seal", rules.seal_args(units, snapshot, policy, extra, obliged, ledger.total))
+    if reply["violations"]:
+        first = reply["violations"][0]
+        raise CompileError(
+            "unlawful",
+            f"the finished projection breaks {first['law']}: {first['unit']}, {first['other']}",
+            {"violations": reply["violations"]},
+        )
+
+
+def _fingerprint(
+    snapshot: Snapshot,
+    turn: Turn,
+    policy: Policy,
+    native: bool,
+    ledger: Ledger,
+    shown: tuple[Shown, ...] | None,
+    text: render.Texts | None,
+) -> str:
+    return digest_of(
+        {
+            "format": FORMAT,
+            "catalog": snapshot.digest,
+            "stemmer": snapshot.stemmer,
+            "turn": turn.digest,
+            "policy": {**plain(policy), "rules": _rules_digest(policy), "budget": policy.limit},
+            "native": native,
+            "tokenizer": [ledger.tokenizer, ledger.exact],
+            "shown": [[item.unit.digest, item.block.form] for item in shown or ()],
+            "text": None if text is None else [text.system, text.data],
+        }
+    )
+
+
+def _rules_digest(policy: Policy) -> str | None:
+    return digest_of(rules.read_rules(policy.rules)) if policy.rules is not None else None
+

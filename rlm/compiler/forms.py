@@ -1,0 +1,177 @@
+"""The forms in which a unit can be shown, as finished blocks of text with their price.
+
+``full`` is the whole: a tool is callable only in this form. ``compact`` says what it is and how it is called,
+``reference`` that it exists. A block is the same, byte for byte, in every request that shows it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rlm.compiler.tokens import TokenCounter
+from rlm.compiler.wire import safe_name, wire_name
+from rlm.model.unit import CALLABLE, Representation, Trust, Unit
+
+FULL, COMPACT, REFERENCE = "full", "compact", "reference"
+COMPACT_UTILITY = 350
+REFERENCE_UTILITY = 100
+NATIVE_MARGIN = 12
+"""Tokens added to a native tool's JSON for what a provider puts around it."""
+
+_SENTENCE = 200
+_KEPT = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One form of one unit: its text (empty where the provider's ``tools`` field carries it) and tokens."""
+
+    form: str
+    text: str
+    tokens: int
+    utility: int
+
+
+class Blocks:
+    """The blocks of units, made once and kept by the units' content."""
+
+    def __init__(self, counter: TokenCounter, *, native: bool) -> None:
+        self._counter = counter
+        self._native = native
+        self._kept: OrderedDict[str, tuple[Block, ...]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, unit: Unit) -> tuple[Block, ...]:
+        """The unit's blocks, ``full`` first."""
+        kept = self._kept.get(unit.digest)
+        if kept is None:
+            kept = tuple(self._made(unit))
+            with self._lock:
+                self._kept[unit.digest] = kept
+                while len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+        return kept
+
+    def _made(self, unit: Unit) -> list[Block]:
+        own = {form.name: form for form in unit.representations}
+        blocks = [self._full(unit, own.pop(FULL, None))]
+        for form in (*own.values(), *(form for form in derived_forms(unit) if form.name not in own)):
+            text = block_text(unit, form.text)
+            tokens = self._counter.count(text)
+            if tokens < blocks[0].tokens:
+                blocks.append(Block(form.name, text, tokens, round(1000 * form.utility)))
+        return blocks
+
+    def _full(self, unit: Unit, own: Representation | None) -> Block:
+        if unit.kind in CALLABLE:
+            if self._native:
+                tokens = self._counter.count(native_text(unit)) + NATIVE_MARGIN
+                return Block(FULL, "", tokens, 1000)
+            text = block_text(unit, schema_text(unit), title=wire_name(unit.id))
+        else:
+            text = block_text(unit, own.text if own else unit.content or unit.description or unit.title)
+        return Block(FULL, text, self._counter.count(text), 1000)
+
+
+def derived_forms(unit: Unit) -> list[Representation]:
+    """``compact`` and ``reference``, by a fixed rule."""
+    sentence = first_sentence(unit.description or unit.content)
+    if unit.kind in CALLABLE:
+        called = f"Listed, not callable: {unit.name}({', '.join(parameters(unit.schema))})"
+        compact, reference = f"{called}\n{sentence}", f"Listed, not callable: {unit.name}"
+    else:
+        compact, reference = f"Not shown in full: {sentence}", "Not shown in full."
+    return [
+        Representation(name=COMPACT, text=compact, utility=COMPACT_UTILITY / 1000),
+        Representation(name=REFERENCE, text=reference, utility=REFERENCE_UTILITY / 1000),
+    ]
+
+
+def first_sentence(text: str) -> str:
+    """The beginning of a text, up to the end of its first sentence."""
+    line = " ".join(text[: 4 * _SENTENCE].split())
+    end = line.find(". ")
+    if 0 < end < _SENTENCE:
+        return line[: end + 1]
+    return line if len(line) <= _SENTENCE else line[: _SENTENCE - 1].rstrip() + "…"
+
+
+def parameters(schema: Mapping[str, Any] | None) -> list[str]:
+    """Parameter names with their types; ``?`` marks what may be left out."""
+    properties = (schema or {}).get("properties")
+    if not isinstance(properties, Mapping):
+        return []
+    required = (schema or {}).get("required") or ()
+    marks = {name: "" if name in required else "?" for name in properties}
+    types = {name: inner.get("type") for name, inner in properties.items() if isinstance(inner, Mapping)}
+    return [
+        f"{name}{marks[name]}: {types[name]}" if isinstance(types.get(name), str) else f"{name}{marks[name]}"
+        for name in properties
+    ]
+
+
+# -- text -------------------------------------------------------------------------------------------
+
+
+def block_text(unit: Unit, body: str, *, title: str | None = None) -> str:
+    """A block: a heading and the body of a host's unit, or a labelled fence around a stranger's."""
+    body = body.replace("\r\n", "\n").replace("\r", "\n").strip()
+    if unit.trust is Trust.HOST:
+        return f"## {title or unit.id}\n{body}\n" if body else f"## {title or unit.id}\n"
+    fence = fence_of(unit.digest, body)
+    label = f'name="{safe_name(title or unit.id)}" source="{safe_name(unit.provenance.source)}"'
+    return f"<data-{fence} {label}>\n{body}\n</data-{fence}>\n"
+
+
+def fence_of(digest: str, body: str) -> str:
+    """Digits made from a digest that do not occur in the body: what is fenced cannot close its fence."""
+    fence = digest[:8]
+    while fence in body:
+        digest = hashlib.sha256(digest.encode()).hexdigest()
+        fence = digest[: len(fence) + 4]
+    return fence
+
+
+def schema_text(unit: Unit) -> str:
+    """A callable unit in text form: description and schema."""
+    description = unit.description.strip()
+    schema = json.dumps(open_schema(unit.schema), ensure_ascii=False, separators=(",", ":"))
+    return f"{description}\n{schema}" if description else schema
+
+
+def native_text(unit: Unit) -> str:
+    """What is counted for a native tool: its JSON."""
+    return json.dumps(openai_tool(unit), ensure_ascii=False, separators=(",", ":"))
+
+
+# -- native tools -----------------------------------------------------------------------------------
+
+
+def open_schema(schema: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A schema as providers want it: an object with properties."""
+    return {"type": "object", "properties": {}, **(schema or {})}
+
+
+def openai_tool(unit: Unit) -> dict[str, Any]:
+    """One entry of OpenAI's ``tools``."""
+    function = {
+        "name": wire_name(unit.id),
+        "description": unit.description,
+        "parameters": open_schema(unit.schema),
+    }
+    return {"type": "function", "function": function}
+
+
+def anthropic_tool(unit: Unit) -> dict[str, Any]:
+    """One entry of Anthropic's ``tools``."""
+    return {
+        "name": wire_name(unit.id),
+        "description": unit.description,
+        "input_schema": open_schema(unit.schema),
+    }

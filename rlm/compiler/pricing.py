@@ -1,0 +1,230 @@
+"""The price of a token: the linear half of packing.
+
+Pure arithmetic on whole numbers, so the same on every machine; knows nothing of units, forms or prompts.
+
+A *node* is kept or not. A kept node takes one option ``(tokens, value)`` from each of its *parts*, and all nodes
+that it requires are kept too. Put a price (value per token) on room, and what is best to keep no longer depends
+on the room, only on who needs whom: it is a minimum cut (Picard, "Maximal closure of a graph", 1976), in which
+nodes that are worth more than they cost pay for the requirements that are not. ``relax`` finds the price at which
+the room is just used up. What it keeps is nearly full, and no answer whatever is worth more than its ``bound``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Option = tuple[int, int]
+Part = Sequence[Option]
+
+
+@dataclass(slots=True)
+class Graph:
+    """What there is to choose from. ``requires`` names smaller indexes only; options strictly ascend."""
+
+    parts: Sequence[Sequence[Part]]
+    requires: Sequence[Sequence[int]]
+    dependents: list[list[int]]
+    components: list[list[int]]
+    plain: list[int]  # nodes of one part that neither require nor are required
+
+
+@dataclass(slots=True)
+class Base:
+    """The best closed set at the price ``num / den``. Worths are in units of ``1 / den``, hence whole numbers."""
+
+    num: int
+    den: int
+    picks: list[list[int]]  # per node and part the option that is best at this price
+    worth: list[int]  # of those picks, less their price
+    spare: list[int]  # worth after what was paid and received: >= 0 where kept, <= 0 where not
+    paid: dict[tuple[int, int], int]  # (node, requirement): what the first pays towards the second
+    kept: list[bool]
+    tokens: int = 0
+    value: int = 0
+
+
+def graph_of(parts: Sequence[Sequence[Part]], requires: Sequence[Sequence[int]]) -> Graph:
+    """The graph with its reverse edges and its components, each in ascending order."""
+    dependents: list[list[int]] = [[] for _ in parts]
+    root = list(range(len(parts)))
+
+    def find(node: int) -> int:
+        while root[node] != node:
+            root[node] = node = root[root[node]]
+        return node
+
+    for node, needs in enumerate(requires):
+        for need in needs:
+            dependents[need].append(node)
+            root[find(node)] = find(need)
+    components: dict[int, list[int]] = {}
+    for node in range(len(parts)):
+        components.setdefault(find(node), []).append(node)
+    plain = [nodes[0] for nodes in components.values() if len(nodes) == 1 and len(parts[nodes[0]]) == 1]
+    return Graph(parts, requires, dependents, list(components.values()), plain)
+
+
+def relax(graph: Graph, capacity: int) -> Base:
+    """The best closed set at the price that uses up ``capacity``; its tokens are within the capacity.
+
+    The greatest value as a function of room is bounded by a concave polygon; each step looks in the direction of
+    the chord between two of its corners, one that fits and one that does not, and ends when there is no corner
+    beyond the chord.
+    """
+    low, high = (0, 0), (0, 0)
+    for node in graph.parts:
+        for part in node:
+            high = high[0] + part[-1][0], high[1] + part[-1][1]
+    while True:
+        num, den = high[1] - low[1], high[0] - low[0]
+        shrink = math.gcd(num, den)
+        base = _at_price(graph, num // shrink, den // shrink)
+        if base.den * base.value - base.num * base.tokens <= base.den * low[1] - base.num * low[0]:
+            _price(graph, base, graph.plain)
+            for node in graph.plain:
+                base.kept[node] = base.worth[node] > 0
+            return base
+        if base.tokens <= capacity:
+            low = base.tokens, base.value
+        else:
+            high = base.tokens, base.value
+
+
+def _at_price(graph: Graph, num: int, den: int) -> Base:
+    """The best closed set at a price, of several the smallest; of plain nodes only tokens and value are added up."""
+    count = len(graph.parts)
+    base = Base(num, den, [[]] * count, [0] * count, [0] * count, {}, [False] * count)
+    for node in graph.plain:
+        best = add_tokens = add_value = 0
+        for tokens, value in graph.parts[node][0]:
+            worth = den * value - num * tokens
+            if worth > best:
+                best, add_tokens, add_value = worth, tokens, value
+        base.tokens += add_tokens
+        base.value += add_value
+    for nodes in graph.components:
+        if len(nodes) > 1 or len(graph.parts[nodes[0]]) > 1:
+            _price(graph, base, nodes)
+            _close(graph, base, nodes)
+            for node in nodes:
+                if base.kept[node]:
+                    tokens, value = size(graph, node, base.picks[node])
+                    base.tokens += tokens
+                    base.value += value
+    return base
+
+
+def _price(graph: Graph, base: Base, nodes: Sequence[int]) -> None:
+    """The best option of every part, and what each node is worth with them."""
+    num, den = base.num, base.den
+    for node in nodes:
+        total = 0
+        picks = []
+        for part in graph.parts[node]:
+            best, pick = den * part[0][1] - num * part[0][0], 0
+            for index in range(1, len(part)):
+                option = part[index]
+                worth = den * option[1] - num * option[0]
+                if worth > best:
+                    best, pick = worth, index
+            total += best
+            picks.append(pick)
+        base.picks[node] = picks
+        base.worth[node] = base.spare[node] = total
+
+
+def size(graph: Graph, node: int, picks: Sequence[int]) -> Option:
+    """Tokens and value of a node with these picks."""
+    tokens = value = 0
+    for part, pick in zip(graph.parts[node], picks, strict=True):
+        tokens += part[pick][0]
+        value += part[pick][1]
+    return tokens, value
+
+
+def _close(graph: Graph, base: Base, nodes: Sequence[int]) -> None:
+    """Settle who pays for whom within one component, and keep what can pay."""
+    worths = [base.worth[node] for node in nodes]
+    if min(worths) > 0:
+        for node in nodes:
+            base.kept[node] = True
+    elif max(worths) > 0:
+        for node in nodes:
+            while base.spare[node] > 0 and not base.kept[node]:
+                _pay(graph, base, node)
+
+
+def _pay(graph: Graph, base: Base, payer: int) -> None:
+    """Move spare worth from ``payer`` to a requirement in need, or keep all that its worth can reach.
+
+    Worth flows down requirements, and back along what others paid. What is kept has no need within reach.
+    """
+    came = {payer: payer}
+    queue = [payer]
+    for node in queue:
+        for need in graph.requires[node]:
+            if need not in came and not base.kept[need]:
+                came[need] = node
+                if base.spare[need] < 0:
+                    _transfer(base, payer, need, came)
+                    return
+                queue.append(need)
+        for dependent in graph.dependents[node]:
+            if dependent not in came and not base.kept[dependent] and base.paid.get((dependent, node), 0) > 0:
+                came[dependent] = node
+                queue.append(dependent)
+    for node in queue:
+        base.kept[node] = True
+
+
+def _transfer(base: Base, payer: int, needy: int, came: dict[int, int]) -> None:
+    """Pay along the way that ``came`` tells, or take back what was paid where the way goes up (to a greater node)."""
+    amount = min(base.spare[payer], -base.spare[needy])
+    node = needy
+    while node != payer:
+        node, after = came[node], node
+        if node < after:
+            amount = min(amount, base.paid[after, node])
+    node = needy
+    while node != payer:
+        node, after = came[node], node
+        if node < after:
+            base.paid[after, node] -= amount
+        else:
+            base.paid[node, after] = base.paid.get((node, after), 0) + amount
+    base.spare[payer] -= amount
+    base.spare[needy] += amount
+
+
+def settle_ties(graph: Graph, base: Base, capacity: int) -> None:
+    """Fill the room with what is worth exactly its price, earlier nodes first: nothing is lost by it."""
+    for node, parts in enumerate(graph.parts):
+        if base.kept[node]:
+            for index, part in enumerate(parts):
+                _climb(base, node, index, part, capacity)
+        elif (
+            len(parts) == 1
+            and base.worth[node] == 0
+            and not graph.dependents[node]
+            and all(base.kept[need] for need in graph.requires[node])
+        ):
+            tokens, value = parts[0][base.picks[node][0]]
+            if base.tokens + tokens <= capacity:
+                base.kept[node] = True
+                base.tokens += tokens
+                base.value += value
+                _climb(base, node, 0, parts[0], capacity)
+
+
+def _climb(base: Base, node: int, index: int, part: Part, capacity: int) -> None:
+    old = part[base.picks[node][index]]
+    level = base.den * old[1] - base.num * old[0]
+    for pick in range(len(part) - 1, base.picks[node][index], -1):
+        tokens, value = part[pick]
+        if base.den * value - base.num * tokens == level and base.tokens + tokens - old[0] <= capacity:
+            base.picks[node][index] = pick
+            base.tokens += tokens - old[0]
+            base.value += value - old[1]
+            return

@@ -1,0 +1,261 @@
+"""The compiled context: what one request shows, and everything that explains it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlm.compiler import render
+from rlm.compiler.render import WIRES, Shown, Texts, Wire
+from rlm.compiler.wire import wire_name
+from rlm.errors import CompileError, ConfigurationError, ToolError, did_you_mean
+from rlm.model.ledger import Ledger
+from rlm.model.policy import Policy
+from rlm.model.selection import Selection, State
+from rlm.model.turn import Turn
+
+if TYPE_CHECKING:
+    from rlm.catalog.catalog import Catalog, Snapshot
+    from rlm.compiler.explain import Change, Comparison, Explanation
+
+
+class CompiledContext:
+    """What one request shows. Made by ``rlm.compile``; it never changes and outlives its catalog.
+
+    Attributes:
+        turn, policy: what it was compiled from.
+        selection: what the rules decided.
+        ledger: tokens by stage.
+        fingerprint: SHA-256 over the material and the result: the same for the same material, anywhere.
+        timings_ms: wall time of the stages, in milliseconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        catalog: Catalog,
+        snapshot: Snapshot,
+        turn: Turn,
+        policy: Policy,
+        native: bool,
+        selection: Selection,
+        shown: tuple[Shown, ...] | None,
+        text: Texts | None,
+        dropped: Mapping[str, tuple[int, int]],
+        ledger: Ledger,
+        fingerprint: str,
+        timings_ms: Mapping[str, float],
+    ) -> None:
+        self._catalog = catalog
+        self._snapshot = snapshot
+        self._native = native
+        self._shown = shown
+        self._text = text
+        self._dropped = dict(dropped)
+        self.turn = turn
+        self.policy = policy
+        self.selection = selection
+        self.ledger = ledger
+        self.fingerprint = fingerprint
+        self.timings_ms = dict(timings_ms)
+
+    def __repr__(self) -> str:
+        tokens = f"{self.ledger.total} of {self.ledger.limit} tokens"
+        return f"<CompiledContext {self.fingerprint[:12]}: {len(self.active)} active, {tokens}>"
+
+    # -- what is shown ------------------------------------------------------------------------------
+
+    @cached_property
+    def active(self) -> tuple[str, ...]:
+        """Ids of the units that are shown, in the order in which the rules admitted them."""
+        return tuple(chosen.id for chosen in self.selection.chosen if chosen.id not in self._dropped)
+
+    @property
+    def packed_out(self) -> tuple[str, ...]:
+        """Ids of the units that the rules chose and that did not fit."""
+        return tuple(self._dropped)
+
+    @property
+    def system(self) -> str:
+        """The text for the provider's system place: the host's own words only."""
+        return self._rendered[1].system
+
+    @property
+    def data(self) -> str:
+        """The text of everything else, fenced: data, not instructions."""
+        return self._rendered[1].data
+
+    @property
+    def shown(self) -> tuple[Shown, ...]:
+        """The units with the form in which each is shown, in the order of rendering."""
+        return self._rendered[0]
+
+    @property
+    def callable(self) -> tuple[str, ...]:
+        """Ids of the tools whose full schema is shown, in the order of rendering."""
+        return tuple(item.unit.id for item in self.shown if item.callable)
+
+    def tools(self, provider: Wire = "openai") -> list[dict[str, Any]]:
+        """The callable tools in a provider's spelling; for ``text`` as for ``openai``.
+
+        Raises:
+            ConfigurationError: ``unknown_provider``.
+        """
+        return render.native_tools(self.shown, checked_wire(provider))
+
+    def messages(self, provider: Wire = "openai") -> dict[str, Any]:
+        """The finished parts of a request: ``messages``, and where there are any ``system`` and ``tools``.
+
+        Raises:
+            ConfigurationError: ``unknown_provider``; ``other_tools_place`` where the view was compiled, and
+                charged, with tools in the other place.
+        """
+        wire = checked_wire(provider)
+        if (wire == "text") == self._native:
+            place = "the provider's tools field" if self._native else "the text"
+            raise ConfigurationError(
+                "other_tools_place",
+                f"this view was compiled and charged with tools in {place}; "
+                f"compile with tools={'text' if self._native else 'native'!r} for {provider!r}",
+            )
+        tools = [] if wire == "text" else self.tools(wire)
+        return render.request_parts(wire, self._rendered[1], self.turn, tools)
+
+    def resolve(self, tool_call: Any) -> str:
+        """The id of the unit that a model's tool call names.
+
+        Args:
+            tool_call: a wire name, or a call as OpenAI or Anthropic spell it.
+
+        Raises:
+            ToolError: ``tool_not_visible`` for anything that this view does not show as callable.
+        """
+        name = _called(tool_call)
+        id = self._by_wire_name.get(name)
+        if id is None:
+            raise ToolError(
+                "tool_not_visible",
+                f"no visible tool is called {name!r}{did_you_mean(name, self._by_wire_name)}",
+                {"name": name, "visible": sorted(self._by_wire_name)},
+            )
+        return id
+
+    @cached_property
+    def _by_wire_name(self) -> dict[str, str]:
+        return {wire_name(id): id for id in self.callable}
+
+    @property
+    def _rendered(self) -> tuple[tuple[Shown, ...], Texts]:
+        if self._shown is None or self._text is None:
+            raise CompileError("not_packed", "compiled with pack=False: it can be explained, not rendered")
+        return self._shown, self._text
+
+    # -- why ----------------------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many ``units`` there are, evidence ``candidates``, and ``active`` ones."""
+        return {
+            "units": len(self._snapshot.units),
+            "candidates": len(self.selection.ranked),
+            "active": len(self.active),
+        }
+
+    def state(self, unit: str) -> State:
+        """Where a unit ended up."""
+        return self.explain(unit).state
+
+    def explain(self, unit: str | None = None) -> Any:
+        """Why a unit is shown or not; without one, the whole view.
+
+        Returns:
+            An ``Explanation`` (``str()`` is English, ``to_dict()`` data), or an ``Overview`` of them.
+
+        Raises:
+            CatalogError: ``unknown_unit``, with the closest id.
+        """
+        from rlm.compiler import explain
+
+        return explain.overview(self) if unit is None else explain.explanation(self, unit)
+
+    def what_if(self, unit: str) -> Change:
+        """What the host would have to change, at least, for a unit to be shown; tried by compiling."""
+        from rlm.compiler.what_if import what_if
+
+        return what_if(self, unit)
+
+    def compare(self, other: CompiledContext) -> Comparison:
+        """What is different in ``other``, and why."""
+        from rlm.compiler.explain import compare
+
+        return compare(self, other)
+
+    # -- again --------------------------------------------------------------------------------------
+
+    def recompile(self, *, text: str | None = None, needs: Any = (), signals: Any = None) -> CompiledContext:
+        """Compile the same catalog again with new evidence: a new text, needs or signals; all else stays."""
+        from rlm.compiler.compile import compile as compile_view
+
+        turn = self.turn
+        return compile_view(
+            self._catalog,
+            turn.text if text is None else text,
+            policy=self.policy,
+            messages=turn.messages if text is None else (),
+            history=turn.history if text is None else (turn.text, *turn.history),
+            needs=needs,
+            signals=dict(turn.signals) if signals is None else signals,
+            sensors={name: dict(row) for name, row in turn.sensors},
+            admitted=turn.admitted,
+            retained=turn.retained,
+            tools="native" if self._native else "text",
+            pack=self._shown is not None,
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write what a REPL needs to be asked about this compile (``swipl prolog/rlm.pl``, no Python).
+
+        Args:
+            path: a file with the suffix ``.rlm``; it is replaced.
+        """
+        from rlm.compiler.save import save
+
+        return save(self, Path(path))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The view as JSON data: what ``rlm compile --json`` prints."""
+        return {
+            "active": list(self.active),
+            "tools": [id.partition(":")[2] for id in self.callable] if self._shown is not None else [],
+            "packed_out": list(self.packed_out),
+            "rejected": {id: rows for id, rows in self.selection.rejected.items() if id not in self.active},
+            "ledger": self.ledger.model_dump(),
+            "fingerprint": self.fingerprint,
+            "counts": self.counts,
+            "timings_ms": {stage: round(value, 3) for stage, value in self.timings_ms.items()},
+        }
+
+
+def checked_wire(provider: str) -> Wire:
+    """``provider`` where it is one that requests can be made for."""
+    if provider not in WIRES:
+        hint = did_you_mean(str(provider), WIRES)
+        raise ConfigurationError("unknown_provider", f"{provider!r} is none of {', '.join(WIRES)}{hint}")
+    return provider  # type: ignore[return-value]
+
+
+def _called(call: Any) -> str:
+    if isinstance(call, str):
+        return call
+    if isinstance(call, Mapping):
+        function = call.get("function")
+        name = function.get("name") if isinstance(function, Mapping) else call.get("name")
+    else:
+        name = getattr(call, "name", None)
+    if not isinstance(name, str):
+        shown = json.dumps(call, default=str)[:80]
+        raise ToolError("tool_not_visible", f"a tool call without a name: {shown}", {"name": None})
+    return name

@@ -1,0 +1,99 @@
+"""Who answers: wire formats over httpx. A provider decides nothing about what is in a request.
+
+``resolve("openai:gpt-...")`` gives a provider and a model name. Nothing here is loaded before it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rlm.errors import ConfigurationError, did_you_mean
+
+if TYPE_CHECKING:
+    from rlm.providers.base import Provider, ProviderReply, ProviderRequest, ToolCall, Usage, Wire
+    from rlm.providers.local import LocalProvider
+    from rlm.providers.openai import OpenAIProvider
+
+__all__ = [
+    "LocalProvider",
+    "OpenAIProvider",
+    "Provider",
+    "ProviderReply",
+    "ProviderRequest",
+    "ToolCall",
+    "Usage",
+    "Wire",
+    "resolve",
+]
+
+FORMS = (
+    "'openai:MODEL', 'openrouter:VENDOR/MODEL', 'local', 'local:FILE.gguf', 'http://HOST:PORT/v1#MODEL', "
+    "or a provider object"
+)
+_HOMES = {"LocalProvider": "rlm.providers.local", "OpenAIProvider": "rlm.providers.openai"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES.get(name, "rlm.providers.base")), name)
+
+
+def resolve(model: str | Provider) -> Provider:
+    """The provider that a model string names; a provider stands for itself.
+
+    Raises: ConfigurationError ``unknown_model`` with the known forms; ProviderError ``local_missing`` or
+    ``model_missing`` for a local model that cannot be there.
+    """
+    if not isinstance(model, str):
+        return _checked(model)
+    scheme, _, name = model.partition(":")
+    if scheme in ("http", "https"):
+        return _at_url(model)
+    if scheme == "openai" and name:
+        from rlm.providers.openai import OpenAIProvider
+
+        return OpenAIProvider(name)
+    if scheme == "openrouter" and name:
+        from rlm.providers.openai import openrouter
+
+        return openrouter(name)
+    if scheme == "local":
+        from rlm.providers.local import LocalProvider
+
+        return LocalProvider(name or None)
+    raise _unknown(model, scheme)
+
+
+def _at_url(model: str) -> Provider:
+    from rlm.providers.openai import OpenAIProvider
+
+    base_url, _, name = model.partition("#")
+    provider = OpenAIProvider(name, base_url, name="endpoint")
+    if not name:
+        raise ConfigurationError("unknown_model", f"{base_url!r} names no model: write '{base_url}#MODEL'")
+    return provider
+
+
+def _checked(provider: Provider) -> Provider:
+    wanted = ("name", "model", "wire", "window", "encode", "send", "aclose")
+    missing = [member for member in wanted if not hasattr(provider, member)]
+    if missing:
+        raise ConfigurationError(
+            "unknown_model",
+            f"{type(provider).__name__} is no provider: it has no {missing[0]!r}. Known: {FORMS}",
+            {"missing": missing},
+        )
+    return provider
+
+
+def _unknown(model: str, scheme: str) -> ConfigurationError:
+    if model.rstrip(":") in ("openai", "openrouter"):
+        hint = f"; which one? Write '{model.rstrip(':')}:MODEL'"
+    elif ":" in model:
+        hint = did_you_mean(scheme, ("openai", "openrouter", "local", "http", "https"))
+    else:
+        hint = did_you_mean(model, ("local",)) or f"; did you mean 'openai:{model}'?"
+    return ConfigurationError("unknown_model", f"no provider for the model {model!r}{hint} Known: {FORMS}")

@@ -1,0 +1,74 @@
+"""Secrets: read where they are used, kept nowhere, shown never."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Awaitable, Callable
+
+import pydantic
+
+from rlm.errors import ConfigurationError
+
+SecretSource = Callable[[], str | Awaitable[str]]
+
+_LOOKS_SECRET = re.compile(r"(?i)\bbearer\s+\S+|\b(?:sk|pk|key|rk)-[A-Za-z0-9_*.-]{8,}")
+_ONE_LINE = re.compile(r"[\x21-\x7e]*")
+_REDACTED = "[redacted]"
+
+
+class Credentials:
+    """Where a secret comes from: an environment variable or a host's callable, asked anew for each request.
+
+    Args:
+        source: a callable that returns the secret, or an awaitable of it.
+        variable: the environment variable to read where there is no ``source``.
+        required: whether sending without a secret is an error.
+    """
+
+    def __init__(self, source: SecretSource | None = None, variable: str | None = None, *, required: bool) -> None:
+        if source is not None and not callable(source):
+            raise ConfigurationError(
+                "credentials_in_code",
+                "api_key must be a callable that returns the key (or set an environment variable): a key in an "
+                "argument ends up in tracebacks and reprs",
+            )
+        self._source = source
+        self._variable = variable
+        self._required = required
+
+    def __repr__(self) -> str:
+        where = "a callable" if self._source else f"${self._variable}" if self._variable else "nowhere"
+        return f"key from {where}"
+
+    async def read(self) -> pydantic.SecretStr | None:
+        """The secret, or None where none is set and none is needed.
+
+        Raises: ConfigurationError ``credentials_missing`` or ``credentials_invalid``.
+        """
+        secret = await self._asked()
+        if not _ONE_LINE.fullmatch(secret.get_secret_value()):
+            raise ConfigurationError("credentials_invalid", f"{self!r}: the key is no line of printable ASCII")
+        if secret:
+            return secret
+        if self._required:
+            where = f"set {self._variable}" if self._variable else "the callable returned an empty key"
+            raise ConfigurationError("credentials_missing", f"this endpoint needs a key: {where}")
+        return None
+
+    async def _asked(self) -> pydantic.SecretStr:
+        if self._source is None:
+            return pydantic.SecretStr(os.environ.get(self._variable, "").strip() if self._variable else "")
+        value = self._source()
+        return pydantic.SecretStr((await value if inspect.isawaitable(value) else value).strip())
+
+
+def without(secret: pydantic.SecretStr | None, text: str) -> str:
+    """``text`` without ``secret``."""
+    return text.replace(secret.get_secret_value(), _REDACTED) if secret else text
+
+
+def redacted(text: str) -> str:
+    """``text`` without anything that looks like a key."""
+    return _LOOKS_SECRET.sub(_REDACTED, text)

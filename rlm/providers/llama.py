@@ -1,0 +1,237 @@
+"""llama.cpp servers: one child process per (model file, options), started once, shared, stopped cleanly.
+
+Why a process of our own and not xllamacpp's server inside this one: it holds the interpreter lock while a model
+loads (no deadline fires meanwhile), a process forked from one with a server in it dies of SIGSEGV at its exit, a
+native abort would take the host with it, and a stuck generation could not be killed. The child ends when its
+standard input ends, so it outlives nobody: not a closed provider, not an interpreter that exits, not one that is
+killed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.util
+import json
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic import Field
+
+from rlm.errors import ProviderError
+from rlm.model.base import Noun
+
+CHILD = Path(__file__).with_name("llama_child.py")
+STOP_SECONDS = 5.0
+LOG_TAIL = 2000
+
+
+class LlamaOptions(Noun):
+    """What makes one server differ from another.
+
+    ``window`` is tokens; a model that was trained with less gives less. ``parallel`` requests share the window
+    and the cores. ``threads`` unset leaves the choice to llama.cpp. ``start_seconds`` bounds loading.
+    """
+
+    model: Path
+    window: int = Field(default=8192, ge=256)
+    parallel: int = Field(default=1, ge=1, le=64)
+    threads: int | None = Field(default=None, ge=1)
+    start_seconds: float = Field(default=120.0, gt=0)
+
+
+class LlamaServer:
+    """A running child: ``address`` is its URL, ``key`` the bearer token that it wants, ``window`` its tokens."""
+
+    def __init__(self, options: LlamaOptions) -> None:
+        self.options = options
+        self.key = secrets.token_urlsafe(24)
+        self._log = tempfile.TemporaryFile("a+b")  # noqa: SIM115 - lives as long as the child
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", str(CHILD)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            encoding="utf-8",
+            start_new_session=True,  # Ctrl-C in a terminal is for the parent; it decides what ends here
+        )
+        try:
+            self._tell_options()
+            answer = self._answer()
+        except BaseException:
+            self._process.kill()
+            self.stop()
+            raise
+        self.address: str = answer["address"]
+        self.window: int = answer["window"]
+
+    def __repr__(self) -> str:
+        return f"<llama.cpp {self.options.model.name!r} pid {self.pid}>"
+
+    @property
+    def pid(self) -> int:
+        """The child's process id."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the child is alive."""
+        return self._process.poll() is None
+
+    def stop(self) -> None:
+        """End the child and wait until it is gone; it is killed where it does not go by itself."""
+        self.forget()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def forget(self) -> None:
+        """Close this process's ends of the pipes: the child ends when nobody holds the other one."""
+        for pipe in (self._process.stdin, self._process.stdout, self._log):
+            with contextlib.suppress(OSError):  # the child may be gone, with something unwritten
+                _open(pipe).close()
+
+    def _tell_options(self) -> None:
+        options = self.options
+        given = {
+            "site": site(),
+            "model": str(options.model),
+            "alias": options.model.stem,
+            "key": self.key,  # through the pipe: other users can read a command line
+            "window": options.window,
+            "parallel": options.parallel,
+            "threads": options.threads,
+        }
+        with contextlib.suppress(OSError):  # it died at once: there will be no answer
+            _open(self._process.stdin).write(json.dumps(given) + "\n")
+            _open(self._process.stdin).flush()
+
+    def _answer(self) -> dict[str, Any]:
+        late = threading.Timer(self.options.start_seconds, self._process.kill)
+        late.daemon = True
+        late.start()
+        line = _open(self._process.stdout).readline()
+        in_time = late.is_alive()
+        late.cancel()
+        answer: dict[str, Any] = json.loads(line) if line else {"error": "the process ended while loading"}
+        if "address" in answer:
+            return answer
+        if not in_time:
+            raise _failure("local_start_timeout", f"not loaded in {self.options.start_seconds:g} s", self.options)
+        raise _failure("model_invalid", f"llama.cpp: {answer['error']}", self.options, log=self._log_tail())
+
+    def _log_tail(self) -> str:
+        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - LOG_TAIL))
+        return self._log.read().decode("utf-8", "replace")
+
+
+_servers: dict[str, LlamaServer] = {}
+_holders: Counter[str] = Counter()
+_turns: dict[str, threading.Lock] = {}
+_guard = threading.Lock()
+
+
+def running(options: LlamaOptions) -> LlamaServer:
+    """The server for these options, started if there is none alive. Blocks while a model loads.
+
+    Raises: ProviderError ``local_missing``, ``model_missing``, ``model_invalid``, ``local_start_timeout``.
+    """
+    key = _key(options)
+    with _guard:
+        turn = _turns.setdefault(key, threading.Lock())
+    with turn:
+        server = _servers.get(key)
+        if server is not None and server.running:
+            return server
+        if server is not None:
+            server.stop()
+        check(options)
+        _servers[key] = LlamaServer(options)
+        return _servers[key]
+
+
+def hold(options: LlamaOptions) -> None:
+    """Keep ``stop_unused`` from stopping the server for these options until ``unhold``."""
+    with _guard:
+        _holders[_key(options)] += 1
+
+
+def unhold(options: LlamaOptions) -> None:
+    """Take one ``hold`` back. Stops nothing."""
+    with _guard:
+        _holders[_key(options)] -= 1
+
+
+def stop_unused(options: LlamaOptions) -> None:
+    """Stop the server for these options, if one runs and nobody holds it."""
+    key = _key(options)
+    with _guard:
+        if _holders[key] > 0:
+            return
+        server = _servers.pop(key, None)
+    if server is not None:
+        server.stop()
+
+
+def stop_all() -> None:
+    """Stop every server that this process started, whoever uses it."""
+    with _guard:
+        servers = list(_servers.values())
+        _servers.clear()
+    for server in servers:
+        server.stop()
+
+
+def check(options: LlamaOptions) -> None:
+    """Raises: ProviderError ``local_missing`` or ``model_missing`` where starting would be in vain."""
+    site()
+    if not options.model.is_file():
+        raise _failure("model_missing", f"no such file: {options.model}", options)
+
+
+def site() -> str:
+    """The folder that holds the xllamacpp package, found without importing it."""
+    found = importlib.util.find_spec("xllamacpp")
+    if found is None or found.origin is None:
+        raise ProviderError(
+            "local_missing", "a local model needs llama.cpp: pip install 'prolog-rlm[local]'", {"provider": "local"}
+        )
+    return str(Path(found.origin).parent.parent)
+
+
+def _after_fork() -> None:
+    """In a forked child: the servers are the parent's."""
+    global _guard
+    _guard = threading.Lock()
+    for server in _servers.values():
+        server.forget()
+    _servers.clear()
+    _holders.clear()
+    _turns.clear()
+
+
+atexit.register(stop_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _key(options: LlamaOptions) -> str:
+    return options.model_copy(update={"model": options.model.resolve()}).model_dump_json()
+
+
+def _failure(kind: str, what: str, options: LlamaOptions, **detail: Any) -> ProviderError:
+    return ProviderError(kind, f"local model: {what}", {"provider": "local", "model": str(options.model), **detail})
+
+
+def _open(pipe: IO[Any] | None) -> IO[Any]:
+    assert pipe is not None
+    return pipe

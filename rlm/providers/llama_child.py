@@ -1,0 +1,71 @@
+"""The process that holds llama.cpp: a model behind an OpenAI-compatible server on a free loopback port.
+
+Run as a script by ``rlm.providers.llama``, never imported by it. The first line of standard input is the options
+as JSON; the only line on standard output is the answer, ``{"address": url, "window": tokens}`` or
+``{"error": text}``. The end of standard input, which comes by itself when the parent goes, however it goes, ends
+this process. Everything that llama.cpp prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import sys
+from typing import Any
+
+ERRORS_ONLY = 1
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    options = json.loads(sys.stdin.readline())
+    sys.path.append(options["site"])
+    try:
+        server = started(options)
+        address = server.listening_address
+        answer = {"address": address, "window": window(address, options["key"])}
+    except Exception as problem:  # noqa: BLE001 - whatever it is, the parent must hear of it
+        answer = {"error": str(problem) or type(problem).__name__}
+    print(json.dumps(answer), file=answers, flush=True)
+    if "address" in answer:
+        sys.stdin.read()
+    os._exit(0)  # nothing here needs a farewell, and a busy model would delay one
+
+
+def started(options: dict[str, Any]) -> Any:
+    """A server that is listening, its model loaded."""
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = options["model"]
+    params.model_alias = {options["alias"]}
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.api_keys = [options["key"]]
+    params.n_ctx = options["window"]
+    params.n_parallel = options["parallel"]
+    params.kv_unified = True  # one pool of tokens: a request alone may use the whole window
+    params.cache_ram_mib = 0  # the default keeps up to 8 GiB of old prompts
+    params.warmup = False
+    params.ui = False
+    params.endpoint_slots = False  # it shows other requests' prompts
+    params.verbosity = ERRORS_ONLY  # above it prompts are printed
+    params.cpuparams.poll = params.cpuparams_batch.poll = 0  # spinning threads starve where cores are shared
+    if options["threads"] is not None:
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options["threads"]
+    return xllamacpp.Server(params)
+
+
+def window(address: str, key: str) -> int:
+    """Tokens that one request may use: what was asked for, or less where the model was trained with less."""
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+    connection.request("GET", "/props", headers={"Authorization": f"Bearer {key}"})
+    props = json.loads(connection.getresponse().read())
+    connection.close()
+    return int(props["default_generation_settings"]["n_ctx"])
+
+
+if __name__ == "__main__":
+    main()

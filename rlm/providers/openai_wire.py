@@ -1,0 +1,116 @@
+"""The OpenAI chat completions format: a request as bytes, a reply as a noun. Pure: nothing is sent here."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from rlm.providers.base import FinishReason, ProviderReply, ProviderRequest, ToolCall, Usage, encoded
+
+OutputLimit = Literal["max_tokens", "max_completion_tokens"]
+"""How an endpoint spells the limit on output tokens: OpenAI's own newer models refuse the older name, and many
+compatible servers know nothing else."""
+
+_FINISH: dict[str, FinishReason] = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "content_filter",
+}
+
+
+class NotAReply(Exception):
+    """A JSON value that is no chat completion; the text says where it differs."""
+
+
+def encode_request(request: ProviderRequest, output_limit: OutputLimit) -> bytes:
+    """The body: model, the parts as they were rendered, then the settings that were given.
+
+    Raises: ConfigurationError ``invalid_request``.
+    """
+    fields: dict[str, Any] = {"model": request.model, **request.parts, output_limit: request.max_output_tokens}
+    if request.temperature is not None:
+        fields["temperature"] = request.temperature
+    if request.seed is not None:
+        fields["seed"] = request.seed
+    if request.stop:
+        fields["stop"] = list(request.stop)
+    if request.response_format is not None:
+        schema = {"name": "reply", "strict": True, "schema": request.response_format}
+        fields["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return encoded({**fields, **request.extra})
+
+
+def decode_reply(value: Any, request_id: str | None) -> ProviderReply:
+    """The first choice of a chat completion. Raises: NotAReply."""
+    choices = value.get("choices") if isinstance(value, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict):
+        raise NotAReply("choices: expected a list with an object in it")
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        raise NotAReply("choices[0].message: expected an object")
+    calls = message.get("tool_calls") or []
+    if not isinstance(calls, list):
+        raise NotAReply("choices[0].message.tool_calls: expected a list")
+    tool_calls = tuple(_tool_call(call, place) for place, call in enumerate(calls))
+    finish = _FINISH.get(str(choice.get("finish_reason")), "other")
+    return ProviderReply(
+        text=_text(message.get("content")),
+        tool_calls=tool_calls,
+        finish_reason="tool_calls" if tool_calls and finish == "stop" else finish,
+        usage=_usage(value.get("usage")),
+        model=_clean(str(value.get("model") or "")),
+        request_id=request_id or (_clean(value["id"]) if isinstance(value.get("id"), str) else None),
+    )
+
+
+def _text(content: Any) -> str:
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return _clean(content)
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return _clean("".join(part for part in parts if isinstance(part, str)))
+    raise NotAReply("choices[0].message.content: expected text")
+
+
+def _tool_call(call: Any, place: int) -> ToolCall:
+    function = call.get("function") if isinstance(call, dict) else None
+    name = function.get("name") if isinstance(function, dict) else None
+    if not isinstance(function, dict) or not isinstance(name, str) or not name:
+        raise NotAReply(f"choices[0].message.tool_calls[{place}].function.name: expected a name")
+    arguments = function.get("arguments")
+    if isinstance(arguments, dict):  # some servers parse what the format wants as text
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    if arguments is not None and not isinstance(arguments, str):
+        raise NotAReply(f"choices[0].message.tool_calls[{place}].function.arguments: expected JSON text")
+    own_id = call.get("id")
+    call_id = own_id if isinstance(own_id, str) and own_id else f"call_{place}"
+    return ToolCall(id=_clean(call_id), name=_clean(name), arguments=_clean(arguments or "{}"))
+
+
+def _usage(said: Any) -> Usage:
+    if not isinstance(said, dict):
+        return Usage()
+    return Usage(
+        input_tokens=_count(said.get("prompt_tokens")),
+        output_tokens=_count(said.get("completion_tokens")),
+        cost_usd=_cost(said.get("cost")),  # OpenRouter's, in USD
+    )
+
+
+def _cost(said: Any) -> float | None:
+    known = isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said < float("inf")
+    return float(said) if known else None
+
+
+def _count(said: Any) -> int | None:
+    return said if isinstance(said, int) and not isinstance(said, bool) and said >= 0 else None
+
+
+def _clean(text: str) -> str:
+    """``text`` with lone surrogates, which JSON can smuggle in and UTF-8 cannot carry, replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,197 @@
+"""The engine: Prolog in this process, behind one door and one thread.
+
+    engine().call("ping", {"a": 1})
+
+A call is checked here, runs in the engine's own thread, is bounded in inferences, stack and time, and comes
+back as plain data or as an ``EngineError``. It may be made from any thread, or awaited (``acall``). Ctrl-C,
+a time limit and a cancelled await end the goal itself, not only the waiting for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from rlm.errors import EngineError
+from rlm.symbolic.owner import Job, Owner, raise_findings
+from rlm.symbolic.values import JsonValue, plain
+
+DEFAULT_INFERENCES = 1_000_000_000
+"""Logical inferences per call: about a minute of Prolog, and the same count on every machine."""
+
+DEFAULT_TIMEOUT = 60.0
+"""Seconds per call, including the wait for calls before it."""
+
+
+class Engine:
+    """The process's one Prolog; get it from ``engine()``.
+
+    Every method raises ``EngineError``. Kinds: ``invalid_input``, ``input_too_large`` (before the call);
+    ``timeout``, ``inference_limit``, ``stack_limit``, ``cancelled``, ``failed``, ``unknown_operation``,
+    ``invalid_reply``, ``aborted``, ``bridge``, or the name of a Prolog error such as ``type_error`` (with
+    ``detail`` ``operation`` and ``term``); ``forked``, ``reentrant``, ``stopped`` (wrong place or time).
+    """
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        self._owner = Owner()
+
+    def call(
+        self,
+        operation: str,
+        args: JsonValue = None,
+        *,
+        inferences: int | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Run one operation and return its reply, from any thread.
+
+        Args:
+            operation: a name in the bridge's table ``rlm_bridge:operation/2``.
+            args: plain data; see ``rlm.symbolic.values.plain``.
+            inferences: most logical inferences, ``DEFAULT_INFERENCES`` if not given.
+            timeout: seconds, ``DEFAULT_TIMEOUT`` if not given.
+        """
+        done = threading.Lock()
+        done.acquire()
+        job = self._job(operation, args, inferences, done.release)
+        seconds = DEFAULT_TIMEOUT if timeout is None else timeout
+        try:
+            self._owner.submit(job)
+            in_time = done.acquire(timeout=max(0.0, seconds))
+        except BaseException:  # Ctrl-C arrives here
+            self._owner.cancel(job)
+            raise
+        if not in_time:
+            self._owner.cancel(job)
+            raise _timeout(operation, seconds)
+        return job.result()
+
+    async def acall(
+        self,
+        operation: str,
+        args: JsonValue = None,
+        *,
+        inferences: int | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """As ``call``, awaited under asyncio (or anyio on asyncio); cancelling the await ends the goal."""
+        loop = asyncio.get_running_loop()
+        done = asyncio.Event()
+
+        def notify() -> None:
+            try:
+                loop.call_soon_threadsafe(done.set)
+            except RuntimeError:  # the loop has closed: nobody waits
+                pass
+
+        job = self._job(operation, args, inferences, notify)
+        seconds = DEFAULT_TIMEOUT if timeout is None else timeout
+        try:
+            self._owner.submit(job)
+            async with asyncio.timeout(max(0.0, seconds)):
+                await done.wait()
+        except BaseException as problem:
+            self._owner.cancel(job)
+            if isinstance(problem, TimeoutError):
+                raise _timeout(operation, seconds) from None
+            raise
+        return job.result()
+
+    def post(self, operation: str, args: JsonValue = None) -> None:
+        """Run an operation some time later and drop its reply; never waits, so finalizers may use it."""
+        self._owner.submit(self._job(operation, args, None, _nobody, reentrant=True))
+
+    def load(self, path: Path) -> None:
+        """Load a Prolog file into the engine, strictly.
+
+        Raises:
+            EngineError: ``load_failed`` for any warning or error, naming file and line.
+        """
+        raise_findings(self.call("load", str(path)))
+
+    def _job(
+        self, operation: str, args: JsonValue, inferences: int | None, notify: Any, *, reentrant: bool = False
+    ) -> Job:
+        if os.getpid() != self._pid:
+            raise _forked()
+        if not reentrant and self._owner.is_current_thread():
+            raise EngineError("reentrant", "the engine cannot wait for itself; use post() here")
+        if not operation.isascii():
+            raise EngineError("invalid_input", f"no operation is called {operation!a}")
+        limit = DEFAULT_INFERENCES if inferences is None else inferences
+        return Job(operation, plain(args), limit, notify)
+
+    def _ready(self) -> EngineError | None:
+        if os.getpid() != self._pid:
+            raise _forked()
+        self._owner.ready.wait()
+        return self._owner.failure
+
+    def _stop(self) -> None:
+        if os.getpid() == self._pid:
+            self._owner.stop()
+
+
+_engine: Engine | None = None
+_started = False
+_lock = threading.Lock()
+
+
+def engine() -> Engine:
+    """The process's Prolog, started at the first use (about 0.2 s).
+
+    Raises:
+        EngineError: ``prolog_missing``, ``prolog_unsupported``, ``janus_missing``, ``janus_unusable``,
+            ``load_failed`` or ``forked``.
+    """
+    return _engine if _started and _engine is not None else _start()
+
+
+def _start() -> Engine:
+    global _engine, _started
+    with _lock:
+        if _engine is None:
+            _engine = Engine()
+        failure = _engine._ready()
+        if failure is not None:
+            if failure.kind != "load_failed":  # Prolog runs, with half of the rules in it: no second try
+                _engine = None
+            raise failure
+        if not _started:
+            _started = True
+            atexit.register(_engine._stop)
+        return _engine
+
+
+def _forget_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_lock)
+
+
+def _nobody() -> None:
+    """Whom a posted operation tells that it is done."""
+
+
+def _timeout(operation: str, seconds: float) -> EngineError:
+    return EngineError(
+        "timeout",
+        f"operation {operation!r} took longer than {seconds:g} s and was stopped",
+        {"operation": operation, "seconds": seconds},
+    )
+
+
+def _forked() -> EngineError:
+    return EngineError(
+        "forked",
+        "Prolog does not survive fork(): start worker processes with the 'spawn' method, "
+        "as in multiprocessing.get_context('spawn')",
+    )

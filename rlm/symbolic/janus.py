@@ -1,0 +1,111 @@
+"""The only importer of ``janus_swi``: what would end the process is looked at before it can.
+
+Prolog aborts when its home is missing or belongs to another version, so library and home are compared
+first, through ``ctypes``, where a mistake is an exception. For the same reason Prolog is initialised here
+and not by the import: with that home, without signal handlers, and without the user's ``init.pl``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import importlib.machinery
+import importlib.util
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from rlm.errors import EngineError
+from rlm.symbolic import locate
+
+_SYSTEM_VERSION = 1  # PL_VERSION_SYSTEM of SWI-Prolog.h
+
+_argv: ctypes.Array[ctypes.c_char_p] | None = None  # Prolog keeps pointing at it
+
+
+def load() -> ModuleType:
+    """The module ``janus_swi``, with Prolog initialised in this process; the calling thread becomes its ``main``.
+
+    Raises:
+        EngineError: ``prolog_missing``, ``prolog_unsupported``, ``janus_missing`` or ``janus_unusable``.
+    """
+    already = sys.modules.get("janus_swi")
+    if already is not None:
+        return already
+    installation = locate.find()
+    package = _package()
+    with _sigint_waits():
+        if sys.platform != "win32":
+            _initialise(_library(package, installation), package, installation.home)
+        try:
+            return importlib.import_module("janus_swi")
+        except Exception as problem:
+            raise _unusable(f"{type(problem).__name__}: {problem}", installation) from None
+
+
+def _package() -> Path:
+    try:
+        spec = importlib.util.find_spec("janus_swi")
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or not spec.submodule_search_locations:
+        raise EngineError(
+            "janus_missing",
+            "the Python package janus_swi is not installed: pip install --no-cache-dir janus-swi "
+            "(it is compiled, so a C compiler and swipl must be on PATH)",
+        )
+    return Path(spec.submodule_search_locations[0])
+
+
+def _library(package: Path, installation: locate.Installation) -> ctypes.CDLL:
+    """The extension, loaded but not yet started, once it is sure that starting it is safe."""
+    extensions = [package / f"_swipl{suffix}" for suffix in importlib.machinery.EXTENSION_SUFFIXES]
+    extension = next((path for path in extensions if path.is_file()), None)
+    if extension is None:
+        raise _unusable(f"{package} has no extension for this Python", installation)
+    try:
+        library = ctypes.CDLL(str(extension), mode=ctypes.RTLD_GLOBAL)
+    except OSError as problem:
+        raise _unusable(str(problem), installation) from None
+    built = int(library.PL_version_info(_SYSTEM_VERSION))
+    major, minor, patch = installation.version
+    if built != major * 10_000 + minor * 100 + patch:
+        raise _unusable(f"it is linked with SWI-Prolog {built // 10_000}.{built // 100 % 100}.{built % 100}", installation)
+    if not (installation.home / "boot.prc").is_file():
+        raise _unusable(f"{installation.home} has no boot.prc", installation)
+    return library
+
+
+def _initialise(library: ctypes.CDLL, package: Path, home: Path) -> None:
+    global _argv
+    words = ["swipl", "-q", "-f", "none", "-g", "true", "--no-signals", f"--home={home}", "-p", f"library={package}"]
+    _argv = (ctypes.c_char_p * (len(words) + 1))(*(word.encode() for word in words), None)
+    if not library.PL_is_initialised(None, None):
+        library.PL_initialise(len(words), _argv)
+
+
+@contextlib.contextmanager
+def _sigint_waits() -> Iterator[None]:
+    """A Ctrl-C in the middle of the import would leave half a Prolog: deliver it afterwards."""
+    if not hasattr(signal, "pthread_sigmask") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _unusable(why: str, installation: locate.Installation) -> EngineError:
+    return EngineError(
+        "janus_unusable",
+        f"the Python package janus_swi does not fit {installation.swipl} (SWI-Prolog "
+        f"{installation.version_text}): {why}. Install it again with that swipl first on PATH: "
+        "pip install --force-reinstall --no-cache-dir janus-swi",
+        {"swipl": str(installation.swipl), "version": installation.version_text, "home": str(installation.home)},
+    )

@@ -1,0 +1,133 @@
+"""Where SWI-Prolog is, found out in a subprocess: nothing here can take this process down."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlm.errors import EngineError
+
+LEAST_VERSION = (9, 2, 0)
+UNSOUND_VERSIONS = frozenset({(10, 0, 0), (10, 0, 1)})
+"""Releases with a reported race in atom garbage collection."""
+
+ENVIRONMENT_VARIABLE = "RLM_SWIPL"
+_PROBE_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Installation:
+    """One SWI-Prolog: its program, version, home (the library) and shared library, if it has one."""
+
+    swipl: Path
+    version: tuple[int, int, int]
+    home: Path
+    libswipl: Path | None
+
+    @property
+    def version_text(self) -> str:
+        return ".".join(str(part) for part in self.version)
+
+
+def find() -> Installation:
+    """The SWI-Prolog to use: ``RLM_SWIPL``, else the checkout's own ``.swipl``, else ``swipl`` on ``PATH``.
+
+    Raises:
+        EngineError: ``prolog_missing`` or ``prolog_unsupported``; the message says how to install one here.
+    """
+    named = os.environ.get(ENVIRONMENT_VARIABLE)
+    if named:
+        program = shutil.which(named)
+        if program is None:
+            raise _missing(f"{ENVIRONMENT_VARIABLE} is {named!r}, which is no program")
+        return _probe(Path(program))
+    own = Path(__file__).resolve().parents[2] / ".swipl" / "bin" / "swipl"
+    if os.access(own, os.X_OK):
+        return _probe(own)
+    program = shutil.which("swipl")
+    if program is None:
+        raise _missing("there is no program 'swipl' on PATH")
+    return _probe(Path(program))
+
+
+@functools.cache
+def _probe(swipl: Path) -> Installation:
+    try:
+        done = subprocess.run(
+            [str(swipl), "--dump-runtime-variables"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PROBE_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        raise _missing(f"{swipl} does not start: {problem}") from None
+    variables = dict(re.findall(r'^(PL\w+)="(.*)";$', done.stdout, re.MULTILINE))
+    if done.returncode != 0 or not variables.get("PLVERSION", "").isdigit():
+        said = (done.stderr.strip() or done.stdout.strip() or "nothing")[:200]
+        raise _missing(f"{swipl} is no SWI-Prolog: it ended with {done.returncode} and said {said}")
+    number = int(variables["PLVERSION"])
+    library = variables.get("PLLIBSWIPL")
+    installation = Installation(
+        swipl=swipl,
+        version=(number // 10_000, number // 100 % 100, number % 100),
+        home=Path(variables["PLBASE"]),
+        libswipl=Path(library) if library else None,
+    )
+    _refuse_unsupported(installation, threads=variables.get("PLTHREADS") == "yes")
+    return installation
+
+
+def _refuse_unsupported(found: Installation, *, threads: bool) -> None:
+    detail = {"swipl": str(found.swipl), "version": found.version_text}
+    if found.version < LEAST_VERSION:
+        why = f"{found.swipl} is SWI-Prolog {found.version_text}; 9.2 or later is needed"
+    elif found.version in UNSOUND_VERSIONS:
+        why = f"{found.swipl} is SWI-Prolog {found.version_text}, which can crash; use 9.2 or 10.0.2 and later"
+    elif not threads:
+        why = f"{found.swipl} was built without threads"
+    else:
+        return
+    raise EngineError("prolog_unsupported", f"{why}. {how_to_install()}", detail)
+
+
+def _missing(why: str) -> EngineError:
+    return EngineError("prolog_missing", f"SWI-Prolog was not found: {why}. {how_to_install()}")
+
+
+def how_to_install() -> str:
+    """One sentence with the command that installs SWI-Prolog on this platform."""
+    otherwise = (
+        "or with conda: conda install -c conda-forge swi-prolog. "
+        f"Elsewhere, set {ENVIRONMENT_VARIABLE} to the program."
+    )
+    if sys.platform == "darwin":
+        return f"Install it with: brew install swi-prolog, {otherwise}"
+    if sys.platform == "win32":
+        return f"Install it from https://www.swi-prolog.org/download/stable, {otherwise}"
+    system = _linux_release()
+    version = system.get("VERSION_ID", "").split(".")[0]
+    if system.get("ID") == "debian" and version.isdigit():
+        if int(version) >= 13:
+            return f"Install it with: apt-get install swi-prolog-nox, {otherwise}"
+        if int(version) == 12:
+            return (
+                "Debian 12 packages one that is too old: run ./bootstrap in a checkout of prolog-rlm, "
+                f"{otherwise}"
+            )
+    return f"Install 9.2 or later from your system's packages, {otherwise}"
+
+
+def _linux_release() -> dict[str, str]:
+    try:
+        text = Path("/etc/os-release").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    return {name: value.strip('"') for name, value in re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE)}

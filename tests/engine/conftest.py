@@ -1,0 +1,64 @@
+"""Each dangerous case runs in a process of its own: if Prolog takes one down, a test fails and not pytest."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROBE = ROOT / "tests" / "prolog" / "engine_probe.pl"
+
+PRELUDE = f"""
+import faulthandler, os, signal, sys, threading, time
+from pathlib import Path
+faulthandler.enable()
+faulthandler.dump_traceback_later(100, exit=True)
+from rlm.errors import EngineError
+from rlm.symbolic.engine import Engine, engine
+
+def start():
+    prolog = engine()
+    prolog.load(Path({str(PROBE)!r}))
+    return prolog
+
+def kind(call, *args, **options):
+    try:
+        value = call(*args, **options)
+    except EngineError as error:
+        return error.kind
+    return ("no error", value)
+"""
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session")
+def python() -> Run:
+    """Run a program with the engine's prelude; it must end with ``code`` (0) and print nothing on stderr."""
+
+    def run(
+        program: str, *, code: int = 0, quiet: bool = True, env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", PRELUDE + textwrap.dedent(program)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        if quiet:
+            assert done.stderr == "", done.stderr
+        return done
+
+    return run

@@ -1,0 +1,106 @@
+:- encoding(utf8).
+:- module(rlm_test_run, []).
+:- use_module(library(plunit), [current_test/5, run_tests/2, set_test_options/1]).
+:- use_module(library(http/json), [json_write_dict/3]).
+:- use_module(library(lists), [append/2, member/2]).
+
+/** <module> plunit as lines of JSON
+
+    swipl tests/prolog/run.pl -- list FILE.plt      one line per test: unit, name, line
+    swipl tests/prolog/run.pl -- run  FILE.plt      the same, with result and message
+
+A result is `passed`, `failed`, `choicepoint` (passed, but left one that was not declared), `blocked` or
+`vanished` (a condition or a generator that was not true, so that nothing was tested). A warning or an
+error while FILE loads is a line with `trouble`; there are no tests then.
+*/
+
+:- initialization(main, main).
+
+:- dynamic
+    trouble/1,                          % while the tests load
+    said/2.                             % UnitAndName, Text: while they run
+
+main :-
+    current_prolog_flag(argv, Argv),
+    append([_, [Command,File]], Argv),
+    !,
+    load(File),
+    (   trouble(_)
+    ->  forall(trouble(Text), line(_{trouble:Text}))
+    ;   do(Command)
+    ),
+    halt(0).
+
+load(File) :-
+    setup_call_cleanup(
+        asserta((user:message_hook(_, Kind, Lines) :- rlm_test_run:note_trouble(Kind, Lines)), Hook),
+        load_files(user:File, []),
+        erase(Hook)).
+
+note_trouble(Kind, Lines) :-
+    ( Kind == error ; Kind == warning ),
+    !,
+    text(Lines, Text),
+    assertz(trouble(Text)).
+
+do(list) :-
+    forall(declared(Unit, Name, Line, _), line(_{unit:Unit, name:Name, line:Line})).
+do(run) :-
+    set_test_options([cleanup(false), format(log), output(on_failure)]),
+    setup_call_cleanup(
+        asserta((user:message_hook(Term, Kind, Lines) :- rlm_test_run:note_said(Term, Kind, Lines)), Hook),
+        run_tests(all, [summary(_)]),
+        erase(Hook)),
+    forall(declared(Unit, Name, Line, Options),
+           ( outcome(Unit, Name, Line, Options, Result),
+             findall(Text, said(Unit:Name, Text), Texts),
+             atomic_list_concat(Texts, '\n', Message),
+             line(_{unit:Unit, name:Name, line:Line, result:Result, message:Message})
+           )).
+
+declared(Unit, Name, Line, Options) :-
+    current_test(Unit, Name0, Line, _, Options),
+    term_to_atom(Name0, Name).
+
+outcome(Unit, Name, Line, _, Result) :-
+    bad(Unit, Name, Line),
+    !,
+    Result = failed.
+outcome(Unit, Name, Line, Options, Result) :-
+    is_recorded(plunit:passed(Unit, Name0, Line, _, _), Name0, Name),
+    !,
+    (   \+ member(nondet, Options),
+        is_recorded(plunit:passed(Unit, Name1, Line, false, _), Name1, Name)
+    ->  Result = choicepoint
+    ;   Result = passed
+    ).
+outcome(Unit, Name, Line, _, blocked) :-
+    is_recorded(plunit:blocked(Unit, Name0, Line, _), Name0, Name),
+    !.
+outcome(_, _, _, _, vanished).
+
+bad(Unit, Name, Line) :- is_recorded(plunit:failed(Unit, Name0, Line, _, _), Name0, Name).
+bad(Unit, Name, Line) :- is_recorded(plunit:timeout(Unit, Name0, Line, _, _), Name0, Name).
+bad(Unit, Name, Line) :- is_recorded(plunit:fixme(Unit, Name0, Line, _, _), Name0, Name).
+
+is_recorded(Goal, Name0, Name) :-
+    call(Goal),
+    term_to_atom(Name0, Name),
+    !.
+
+note_said(plunit(Term), Kind, Lines) :-
+    ( Kind == error ; Kind == warning ),
+    compound(Term),
+    arg(_, Term, Unit:Name0),
+    !,
+    term_to_atom(Name0, Name),
+    text(Lines, Text),
+    assertz(said(Unit:Name, Text)).
+
+text(Lines, Text) :-
+    with_output_to(string(Said), print_message_lines(current_output, '', Lines)),
+    split_string(Said, "", " \n", [Text]).
+
+line(Dict) :-
+    json_write_dict(current_output, Dict, [width(0)]),
+    nl.

@@ -1,0 +1,66 @@
+"""The doctor: it sees what is there, says how to get what is not, and survives what kills others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rlm.cli import doctor
+from rlm.symbolic import locate
+
+
+def test_a_working_installation_is_ok() -> None:
+    state = doctor.report()
+    assert state["ok"], state["missing"]
+    assert state["prolog"] == {"works": True, "error": None}
+    assert state["versions"]["swi_prolog"].count(".") == 2
+    assert state["vocabularies"]["o200k_base"]["exact"]
+    assert state["local_model"]["available"], state["local_model"]
+    assert Path(state["paths"]["rules"]).is_dir()
+    assert {"local", "offline", "semantic", "mcp"} <= set(state["extras"])
+    json.dumps(state)
+
+
+def test_a_missing_prolog_is_told_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RLM_SWIPL", "/nowhere/swipl")
+    state = doctor.report()
+    assert not state["ok"]
+    assert state["prolog"]["error"]["kind"] == "prolog_missing"
+    doctor.show(state)
+    printed = capsys.readouterr().out
+    assert "Missing: SWI-Prolog" in printed
+    assert locate.how_to_install() in printed
+
+
+def test_a_prolog_that_kills_its_process_does_not_kill_the_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_TRY", "import os; os.abort()")
+    state = doctor.report()
+    assert not state["ok"]
+    assert state["prolog"]["error"]["detail"] == {"returncode": -6}
+
+
+def test_without_a_vocabulary_counts_are_said_to_be_estimates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    state = doctor.report()
+    assert state["vocabularies"]["o200k_base"] == {"source": "estimate", "exact": False}
+    assert any("offline" in thing["get"] and not thing["needed"] for thing in state["missing"])
+
+
+def test_tiktokens_own_cache_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    (tmp_path / doctor.VOCABULARIES["cl100k_base"]).touch()
+    found = doctor.report()["vocabularies"]
+    assert "tiktoken's cache" in found["cl100k_base"]["source"]
+    assert found["o200k_base"]["source"] == "package bpe-openai"
+
+
+def test_a_local_model_that_is_no_file_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLM_LOCAL_MODEL", "/nowhere/model.gguf")
+    model = doctor.report()["local_model"]
+    assert not model["available"]
+    assert "/nowhere/model.gguf" in model["why"]
