@@ -9,6 +9,7 @@
 :- use_module(rlm_bridge, []).
 :- use_module(rlm_catalog, []).
 :- use_module(rlm_evidence, []).
+:- use_module(rlm_explain, []).
 :- use_module(rlm_host, []).
 :- use_module(rlm_seal, []).
 :- use_module(rlm_select, []).

@@ -48,6 +48,10 @@ operation(catalog_vectors, rlm_catalog:catalog_vectors).
 operation(analyse, rlm_evidence:analyse).
 operation(select, rlm_select:select).
 operation(seal, rlm_seal:seal).
+operation(matching, rlm_eligible:matching).
+operation(explain_unit, rlm_explain:explain_unit).
+operation(remedies, rlm_explain:remedies).
+operation(say, rlm_explain:say).
 operation(rules_load, rlm_host:rules_load).
 operation(rules_forget, rlm_host:rules_forget).
 

@@ -5,6 +5,7 @@
             catalog_change/2,      % +Args, -Reply
             catalog_count/2,       % +Args, -Reply
             catalog_vectors/2,     % +Args, -Reply
+            scratch/3,             % +Stemmer, +Unit, -Module
             catalog_module/2,      % +Handle, -Module
             catalog_stemmer/2,     % +Module, -Stemmer
             catalog_ready/1,       % +Module
@@ -38,7 +39,9 @@ known by a number inside its catalog; numbers never decide anything, ids do.
 | above(I, J)                                       | I supersedes J, through any number of steps          |
 */
 
-:- dynamic catalog/3.           % Handle, Module, Stemmer
+:- dynamic
+    catalog/3,                  % Handle, Module, Stemmer
+    spare/1.                    % Module: of a catalog that was destroyed
 
 %!  catalog_create(+Args:dict, -Reply:dict) is det.
 %
@@ -51,14 +54,39 @@ catalog_create(Args, _{catalog: Handle}) :-
     ;   existence_error(stemmer, Stemmer)
     ),
     flag(rlm_catalog, Handle, Handle + 1),
-    atom_concat(rlm_units_, Handle, M),
+    (   retract(spare(M))
+    ->  true
+    ;   atom_concat(rlm_units_, Handle, M)
+    ),
+    declare(M),
+    assertz(catalog(Handle, M, Stemmer)).
+
+declare(M) :-
     dynamic([ M:unit/6, M:number/2, M:pinned/1, M:mandatory/1, M:invisible/1, M:unavailable/1,
               M:requires/2, M:suggests/2, M:conflicts/2, M:supersedes/2,
               M:key/3, M:start/2, M:signal/4, M:above/2, M:stale/0, M:next/1
             ]),
     index_declare(M),
-    assertz(M:next(1)),
-    assertz(catalog(Handle, M, Stemmer)).
+    assertz(M:next(1)).
+
+%!  scratch(+Stemmer, +Unit:dict, -Module) is det.
+%
+%   A catalog module that holds just one unit, numbered 1, until the next one is asked for.
+
+scratch(Stemmer, Unit, rlm_units_scratch) :-
+    M = rlm_units_scratch,
+    retractall(catalog(_, M, _)),
+    clear(M),
+    declare(M),
+    assertz(catalog(scratch, M, Stemmer)),
+    add_unit(M, Stemmer, Unit).
+
+%   A module cannot be taken back; the next catalog gets it.
+clear(M) :-
+    forall(( current_predicate(M:Name/Arity),
+             functor(Head, Name, Arity),
+             \+ predicate_property(M:Head, imported_from(_)) ),
+           retractall(M:Head)).
 
 %!  catalog_destroy(+Args:dict, -Reply:dict) is det.
 %
@@ -79,7 +107,7 @@ catalog_destroy(Args, _{destroyed: Known}) :-
 %   How many catalogs live in this process.
 
 catalog_count(_, _{count: Count}) :-
-    aggregate_all(count, catalog(_, _, _), Count).
+    aggregate_all(count, ( catalog(Handle, _, _), Handle \== scratch ), Count).
 
 %!  catalog_module(+Handle, -Module) is det.
 %

@@ -4,6 +4,7 @@
             blocks/4,             % +Module, +Policy, +I, -Reasons
             eligible/3,           % +Module, +Policy, +I
             matches/2,            % +Patterns, +Id
+            matching/2,           % +Args, -Reply
             patterns/2            % +List, -Patterns
           ]).
 :- use_module(library(assoc), [get_assoc/3, list_to_assoc/2]).
@@ -55,6 +56,17 @@ matches(patterns(_, Globs), Id) :-
     atom_concat(First, Rest, Id),
     glob(Parts, Rest),
     !.
+
+%!  matching(+Args:dict, -Reply:dict) is det.
+%
+%   Those of `patterns` that match `id`.
+
+matching(Args, _{patterns: Matching}) :-
+    findall(P,
+            ( member(P, Args.patterns),
+              patterns([P], Patterns),
+              matches(Patterns, Args.id) ),
+            Matching).
 
 %   glob(+Parts, +Text): Text is anything, then the first part, and so on; the last part ends it.
 glob([Last], Text) =>

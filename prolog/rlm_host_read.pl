@@ -1,10 +1,12 @@
 :- encoding(utf8).
 :- module(rlm_host_read,
           [ terms_read/3,         % +Text, +Module, -Items
+            start/2,              % +Position, -Offset
+            within/4,             % +Term, +Position, -Part, -Offset
             place/4               % +Text, +Offset, -Line, -Column
           ]).
 :- use_module(library(error), [must_be/2]).
-:- use_module(library(lists), [member/2]).
+:- use_module(library(lists), [last/2, member/2, nth1/3]).
 
 /** <module> Read a host's rules, term by term
 
@@ -97,15 +99,6 @@ read_on(Finding, _, Stream, Module, Items) =>
     Items = [Finding|Rest],
     read_items(Stream, Module, Rest).
 
-start(Position, Offset) :-
-    arg(1, Position, Offset0),
-    (   integer(Offset0)
-    ->  Offset = Offset0
-    ;   Offset = 0
-    ).
-start(From-_, Offset) :-
-    Offset = From.
-
 %   offset(+Context, +Before, -Offset): where a syntax error is; the beginning of the term if nobody knows.
 offset(Context, Before, Offset) :-
     (   compound(Context),
@@ -160,7 +153,7 @@ spine('[|]', [First, Last], First, Last).
 too_deep(Text, found(Offset, error, Message, 'close what was opened before')) :-
     atom_codes(Text, Codes),
     most_levels(Most),
-    deep(Codes, 0, 0' , 0, Most, Offset),
+    deep(Codes, 0, 0'\s, 0, Most, Offset),
     format(atom(Message), 'brackets nested deeper than ~d', [Most]).
 
 %   deep(+Codes, +At, +Previous, +Depth, +Most, -Offset) is semidet.
@@ -191,7 +184,7 @@ deep(percent, _, Cs, At, _, Depth, Most, Offset) =>
 deep(symbol, 0'/, [0'*|Cs], At, Previous, Depth, Most, Offset), \+ code_class(Previous, symbol) =>
     At1 is At + 1,
     comment(Cs, At1, Rest, At2),
-    deep(Rest, At2, 0' , Depth, Most, Offset).
+    deep(Rest, At2, 0'\s, Depth, Most, Offset).
 deep(symbol, 0'., Cs, At, Previous, Depth0, Most, Offset) =>
     (   \+ code_class(Previous, symbol),
         Cs = [Next|_],
@@ -268,6 +261,44 @@ comment([_|Cs], At0, Rest, At) :-
                 *            PLACES            *
                 *******************************/
 
+%!  start(+Position, -Offset) is det.
+%
+%   Where a term begins, as a number of characters before it.
+
+start(From-_, Offset) =>
+    Offset = From.
+start(Position, Offset) =>
+    arg(1, Position, Offset0),
+    (   integer(Offset0)
+    ->  Offset = Offset0
+    ;   Offset = 0
+    ).
+
+%!  within(+Term, +Position, -Part, -Offset) is multi.
+%
+%   Term and every term in it, with the place where it begins.
+
+within(Term, Position, Term, Offset) :-
+    start(Position, Offset).
+within(Term, parentheses_term_position(_, _, Position), Part, Offset) :-
+    within(Term, Position, Part, Offset).
+within(Term, term_position(_, _, _, _, Positions), Part, Offset) :-
+    nth1(N, Positions, Position),
+    arg(N, Term, Argument),
+    within(Argument, Position, Part, Offset).
+within({Term}, brace_term_position(_, _, Position), Part, Offset) :-
+    within(Term, Position, Part, Offset).
+within(List, list_position(_, _, Positions, TailPosition), Part, Offset) :-
+    within_list(Positions, TailPosition, List, Part, Offset).
+
+within_list([Position|Positions], Tail, [Term|Terms], Part, Offset) :-
+    (   within(Term, Position, Part, Offset)
+    ;   within_list(Positions, Tail, Terms, Part, Offset)
+    ).
+within_list([], Position, Term, Part, Offset) :-
+    Position \== none,
+    within(Term, Position, Part, Offset).
+
 %!  place(+Text, +Offset, -Line, -Column) is det.
 %
 %   Both count from 1; Column counts characters.
@@ -279,10 +310,6 @@ place(Text, Offset, Line, Column) :-
     sub_string(Text, 0, Before, _, Head),
     split_string(Head, "\n", "", Lines),
     length(Lines, Line),
-    append_last(Lines, Last),
+    last(Lines, Last),
     string_length(Last, Characters),
     Column is Characters + 1.
-
-append_last([Last], Last) :- !.
-append_last([_|Lines], Last) :-
-    append_last(Lines, Last).

@@ -2,6 +2,7 @@
 :- module(rlm_reply,
           [ selection_reply/3,    % +Module, +Selection, -Reply
             error_reply/2,        % +Misconfigured, -Reply
+            evidence_reasons/3,   % +Lexical, +Others, -Reasons
             reason_dict/3         % +Module, +Reason, -Dict
           ]).
 :- use_module(library(assoc), [assoc_to_list/2]).
@@ -127,7 +128,7 @@ in_reasons(M, Ordered, Ranked, I, Tier, Why, Score, Reasons) :-
     findall(Reason, tier_reason(M, Ordered, I, Tier, Why, Reason), First),
     (   memberchk(c(I, Score0, Lexical, Others), Ranked)
     ->  Score = Score0,
-        findall(Reason, evidence_reason(Lexical, Others, Reason), Second)
+        evidence_reasons(Lexical, Others, Second)
     ;   Score = 0,
         Second = []
     ),
@@ -147,8 +148,16 @@ tier_reason(M, Ordered, I, suggested, root, suggested_by(J)) :-
     M:suggests(J, Id),
     !.
 
+%!  evidence_reasons(+Lexical, +Others, -Reasons) is det.
+%
+%   All evidence for a unit as reasons: `Others` are `e(Kind, Score)`, with or without the unit's number.
+
+evidence_reasons(Lexical, Others, Reasons) :-
+    findall(Reason, evidence_reason(Lexical, Others, Reason), Reasons).
+
 evidence_reason(_, Others, Reason) :-
-    member(e(Kind, Score), Others),
+    member(Other, Others),
+    ( Other = e(Kind, Score) ; Other = _-e(Kind, Score) ),
     scored(Kind, Score, Reason).
 evidence_reason(Lexical, _, lexical(Lexical)) :-
     Lexical > 0.
@@ -212,6 +221,8 @@ reason_dict(M, contradicts_itself(I, J), Dict) =>
     Dict = _{kind: contradicts_itself, units: [A, B]}.
 reason_dict(_, vetoed(Rule), Dict) =>
     Dict = _{kind: vetoed, rule: Rule}.
+reason_dict(_, over_candidate_limit(Rank), Dict) =>
+    Dict = _{kind: over_candidate_limit, rank: Rank}.
 reason_dict(_, below_floor(Score, Floor), Dict) =>
     Dict = _{kind: below_floor, score: Score, floor: Floor}.
 reason_dict(_, Reason, Dict), atom(Reason) =>

@@ -1,0 +1,84 @@
+"""prolog-rlm: what a language model sees, and what it may do, is decided by rules that anyone can read.
+
+    catalog = rlm.Catalog([rlm.Unit("tool:git_diff", description="Show what changed in git")])
+    view = rlm.compile(catalog, "review my change")
+    print(view.explain("tool:git_diff"))
+
+Names are loaded when they are first used; importing the package starts nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Activation": "rlm.model.unit",
+    "Admitted": "rlm.model.turn",
+    "Answer": "rlm.runtime.answer",
+    "Catalog": "rlm.catalog.catalog",
+    "Class": "rlm.model.turn",
+    "CompiledContext": "rlm.compiler.view",
+    "Effect": "rlm.tools.function",
+    "Kind": "rlm.model.unit",
+    "Ledger": "rlm.model.ledger",
+    "Message": "rlm.model.turn",
+    "Mode": "rlm.model.policy",
+    "Policy": "rlm.model.policy",
+    "Reason": "rlm.model.selection",
+    "Representation": "rlm.model.unit",
+    "Session": "rlm.compiler.session",
+    "State": "rlm.model.selection",
+    "Tool": "rlm.tools.function",
+    "Trigger": "rlm.model.unit",
+    "Trust": "rlm.model.unit",
+    "Unit": "rlm.model.unit",
+    "aask": "rlm.runtime.ask",
+    "acompile": "rlm.compiler.compile",
+    "ask": "rlm.runtime.ask",
+    "compile": "rlm.compiler.compile",
+    "tool": "rlm.tools.function",
+}
+
+__all__ = [*_HOMES, "__version__", "errors"]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from rlm import errors as errors
+    from rlm.catalog.catalog import Catalog as Catalog
+    from rlm.compiler.compile import acompile as acompile, compile as compile
+    from rlm.compiler.session import Session as Session
+    from rlm.compiler.view import CompiledContext as CompiledContext
+    from rlm.model.ledger import Ledger as Ledger
+    from rlm.model.policy import Mode as Mode, Policy as Policy
+    from rlm.model.selection import Reason as Reason, State as State
+    from rlm.model.turn import Admitted as Admitted, Class as Class, Message as Message
+    from rlm.model.unit import (
+        Activation as Activation,
+        Kind as Kind,
+        Representation as Representation,
+        Trigger as Trigger,
+        Trust as Trust,
+        Unit as Unit,
+    )
+    from rlm.runtime.answer import Answer as Answer
+    from rlm.runtime.ask import aask as aask, ask as ask
+    from rlm.tools.function import Effect as Effect, Tool as Tool, tool as tool
+
+
+def __getattr__(name: str) -> Any:
+    if name == "errors":
+        return importlib.import_module("rlm.errors")
+    home = _HOMES.get(name)
+    if home is None:
+        from rlm.errors import did_you_mean
+
+        raise AttributeError(f"module 'rlm' has no attribute {name!r}{did_you_mean(name, _HOMES)}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -17,6 +17,9 @@ from dataclasses import dataclass
 
 Option = tuple[int, int]
 Part = Sequence[Option]
+Answer = list[list[int] | None]
+
+NOT_KEPT = -1
 
 
 @dataclass(slots=True)
@@ -43,6 +46,10 @@ class Base:
     kept: list[bool]
     tokens: int = 0
     value: int = 0
+
+    def answer(self) -> Answer:
+        """What is kept, as picks per node."""
+        return [list(picks) if kept else None for picks, kept in zip(self.picks, self.kept, strict=True)]
 
 
 def graph_of(parts: Sequence[Sequence[Part]], requires: Sequence[Sequence[int]]) -> Graph:

@@ -1,0 +1,261 @@
+:- encoding(utf8).
+:- module(rlm_explain,
+          [ explain_unit/2,       % +Args, -Reply
+            remedies/2,           % +Args, -Reply
+            say/2,                % +Args, -Reply
+            sentence/2            % +ReasonDict, -Sentence
+          ]).
+:- use_module(library(lists), [append/3, member/2]).
+:- use_module(rlm_catalog, [scratch/3]).
+:- use_module(rlm_eligible, [blocks/4, policy/2]).
+:- use_module(rlm_evidence, [evidence/3]).
+:- use_module(rlm_index, [vector_score/3, vector_shares/3]).
+:- use_module(rlm_reply, [evidence_reasons/3, reason_dict/3]).
+
+/** <module> Explanations
+
+A unit that the rules turned away or let in has its reasons already. Everything else in the catalog is
+explained when somebody asks, from the unit itself, the policy and what each word of the texts weighed: no
+catalog is needed any more. Reasons are data; sentence/2 says them in English, the same in every place.
+*/
+
+%!  explain_unit(+Args:dict, -Reply:dict) is det.
+%
+%   `Args`: a compile's input and policy, its `sources` (rlm_evidence:source_weights/3) and the floor that
+%   held, the `unit` as a catalog takes it, its `rank` among the candidates or `null`, whether prose
+%   forbids it (`negated`) and the rule that vetoes it, or `null`. `Reply`: its `state`, `reasons` and
+%   `words`, each word of the text that counts for it with its share.
+
+explain_unit(Args, _{state: State, reasons: Dicts, words: Words}) :-
+    scratch(Args.stemmer, Args.unit, M),
+    policy(Args, Policy),
+    blocks(M, Policy, 1, Blocks),
+    findall(Out, turned_away(Args, Out), Outs),
+    append(Blocks, Outs, Against),
+    weighed(M, Args.sources, Weighed, Words),
+    evidence(M, Args.put(words, Weighed), evidence([1-Lexical], Others, _, _)),
+    evidence_reasons(Lexical, Others, For),
+    verdict(Args, Against, For, Lexical, State, Reasons),
+    findall(Dict, ( member(Reason, Reasons), reason_dict(M, Reason, Dict) ), Dicts).
+
+turned_away(Args, negated) :-
+    Args.negated == true.
+turned_away(Args, vetoed(Rule)) :-
+    Rule = Args.vetoed,
+    Rule \== null.
+
+verdict(Args, [], For, _, State, Reasons), integer(Args.rank) =>
+    State = rejected,
+    Reasons = [over_candidate_limit(Args.rank)|For].
+verdict(Args, Against, For, _, State, Reasons), integer(Args.rank) =>
+    State = rejected,
+    append(Against, For, Reasons).
+verdict(Args, Against, For, Lexical, State, Reasons) =>
+    State = hidden,
+    (   For == []
+    ->  append(Against, [no_evidence], Reasons)
+    ;   total(For, 0, Score0),
+        Score is max(Score0, Lexical),
+        append(Against, [below_floor(Score, Args.floor)|For], Reasons)
+    ).
+
+total([], Sum, Sum).
+total([Reason|Reasons], Sum0, Sum) :-
+    (   compound(Reason),
+        functor(Reason, _, Arity),
+        arg(Arity, Reason, Score),
+        integer(Score)
+    ->  Sum1 is Sum0 + Score
+    ;   Sum1 = Sum0
+    ),
+    total(Reasons, Sum1, Sum).
+
+%   weighed(+M, +Sources, -Weighed, -Words): the scores of the one unit, from the weights that held.
+weighed(M, Sources, _{text: Text, needs: Needs, history: History}, Words) :-
+    M:vector(1, Vector),
+    weigh_all(Sources.text, Vector, Text),
+    weigh_all(Sources.needs, Vector, Needs),
+    weigh_all(Sources.history, Vector, History),
+    Sources.text = [First],
+    weights(First, Weights),
+    vector_shares(Vector, Weights, Shares),
+    findall([Term, Share], member(s(Term, Share), Shares), Words).
+
+weigh_all([], _, []).
+weigh_all([Source|Sources], Vector, [Weighed|Rest]) :-
+    weights(Source, Weights),
+    vector_score(Vector, Weights, Score),
+    Weighed = Source.put(_{numbers: [1], scores: [Score]}),
+    weigh_all(Sources, Vector, Rest).
+
+weights(Source, Weights) :-
+    pairs(Source.terms, Source.rarities, Weights).
+
+pairs([], [], []).
+pairs([T|Ts], [R|Rs], [w(T, R)|Ws]) :-
+    pairs(Ts, Rs, Ws).
+
+                /*******************************
+                *            REMEDIES          *
+                *******************************/
+
+%!  remedies(+Args:dict, -Reply:dict) is det.
+%
+%   What the host could change about the first of `reasons` (dicts) that keeps `unit` out: `change` is a
+%   dict (`grant`, `undeny`, `enable`, `select` or `budget`), or `blocker` the reason that no such change
+%   removes. `denied` and `disabled` are the policy's patterns.
+
+remedies(Args, Reply) :-
+    (   member(Reason, Args.reasons),
+        remedy(Reason.kind, Reason, Args, Change)
+    ->  (   Change = none
+        ->  Reply = _{blocker: Reason}
+        ;   Reply = _{change: Change}
+        )
+    ;   Reply = _{blocker: _{kind: none}}
+    ).
+
+%   remedy(+Kind, +Reason, +Args, -Change) is semidet: fails for reasons that do not keep a unit out.
+remedy(denied, _, Args, _{undeny: Args.unit}).
+remedy(disabled, Reason, Args, Change) :-
+    (   Reason.by == policy
+    ->  Change = _{enable: Args.unit}
+    ;   Change = none
+    ).
+remedy(capability_missing, Reason, _, _{grant: Reason.capability}).
+remedy(packed_out, Reason, _, _{budget: More}) :-
+    More is max(1, Reason.tokens - Reason.free).
+remedy(negated, _, Args, _{select: Args.unit}).
+remedy(below_floor, _, Args, _{select: Args.unit}).
+remedy(no_evidence, _, Args, _{select: Args.unit}).
+remedy(over_candidate_limit, _, Args, _{select: Args.unit}).
+remedy(conflict_with, _, Args, _{select: Args.unit}).
+remedy(superseded_by, _, Args, _{select: Args.unit}).
+remedy(dependency_out, Reason, Args, Change) :-
+    (   get_dict(reason, Reason, Because),
+        remedy(Because.kind, Because, Args.put(unit, Reason.unit), Change0),
+        \+ get_dict(select, Change0, _)
+    ->  Change = Change0
+    ;   get_dict(reason, Reason, Because),
+        Because.kind == negated
+    ->  Change = _{select: Args.unit}
+    ;   get_dict(reason, Reason, Because),
+        Because.kind == dependency_out
+    ->  Change = _{look_at: Reason.unit}
+    ;   Change = none
+    ).
+remedy(Kind, _, _, none) :-
+    memberchk(Kind, [ unavailable, out_of_scope, missing_dependency, contradicts_itself, vetoed ]).
+
+                /*******************************
+                *            ENGLISH           *
+                *******************************/
+
+%!  say(+Args:dict, -Reply:dict) is det.
+%
+%   `reasons` in English, one `sentences` each.
+
+say(Args, _{sentences: Sentences}) :-
+    findall(Sentence, ( member(Reason, Args.reasons), sentence(Reason, Sentence) ), Sentences).
+
+%!  sentence(+Reason:dict, -Sentence:atom) is det.
+
+sentence(Reason, Sentence) :-
+    phrase(says(Reason.kind, Reason), Parts),
+    atomic_list_concat(Parts, Sentence).
+
+says(pinned, _) -->
+    [ 'the host pinned it' ].
+says(selected_by_host, _) -->
+    [ 'the host selected it for this compile' ].
+says(retained, _) -->
+    [ 'the session keeps it from an earlier turn' ].
+says(all_tools, _) -->
+    [ 'every eligible tool is shown in this mode' ].
+says(name, R) -->
+    [ 'the text names it ("', R.name, '")' ].
+says(trigger, R) -->
+    [ 'its ', R.signal, ' trigger "', R.value, '" fired (' ], score(R.score), [ ')' ].
+says(lexical, R) -->
+    [ 'words of the text count ' ], score(R.score), words(R).
+says(example, R) -->
+    [ 'it is like one of its examples (' ], score(R.score), [ ')' ].
+says(history, R) -->
+    [ 'words of ', R.turn, ' turns ago count ' ], score(R.score).
+says(need, R) -->
+    [ 'the model said it needs "', R.need, '" (' ], score(R.score), [ ')' ].
+says(sensor, R) -->
+    [ 'sensor ', R.sensor, ' gives it ' ], score(R.score).
+says(boosted, R) -->
+    [ 'a rule of the host moves it by ' ], score(R.by), [ ': ', R.rule ].
+says(dependency_of, R) -->
+    [ R.unit, ' requires it' ].
+says(suggested_by, R) -->
+    [ R.unit, ' suggests it' ].
+says(denied, _) -->
+    [ 'the host denied it' ].
+says(disabled, R) -->
+    (   { R.by == policy }
+    ->  [ 'the host disabled it' ]
+    ;   [ 'the host registered it as not visible' ]
+    ).
+says(unavailable, _) -->
+    [ 'it is not available now' ].
+says(out_of_scope, _) -->
+    [ 'it is out of scope' ].
+says(capability_missing, R) -->
+    [ 'the capability ', R.capability, ' is not granted' ].
+says(negated, _) -->
+    [ 'the text says not to use it' ].
+says(below_floor, R) -->
+    [ 'its evidence, ' ], score(R.score), [ ', is below the floor of ' ], score(R.floor).
+says(no_evidence, _) -->
+    [ 'nothing in this turn asks for it' ].
+says(over_candidate_limit, R) -->
+    [ 'it is number ', R.rank, ' of the candidates, past the limit' ].
+says(missing_dependency, R) -->
+    [ 'it requires ', R.unit, ', which is not in the catalog' ].
+says(dependency_out, R) -->
+    [ 'it requires ', R.unit ],
+    (   { get_dict(reason, R, Because) }
+    ->  { sentence(Because, Sentence) },
+        [ ', which cannot be shown: ', Sentence ]
+    ;   [ ', which cannot be shown' ]
+    ).
+says(superseded_by, R) -->
+    through(R),
+    [ 'superseded by ', R.unit, ', which is shown' ].
+says(conflict_with, R) -->
+    through(R),
+    [ 'in conflict with ', R.unit, ', which came first' ].
+says(contradicts_itself, R) -->
+    { R.units = [A, B] },
+    [ 'it would bring both ', A, ' and ', B, ', which cannot stand together' ].
+says(vetoed, R) -->
+    [ 'a rule of the host keeps it out: ', R.rule ].
+says(packed_out, R) -->
+    [ 'it needs ', R.tokens, ' tokens, and ', R.free, ' were free' ].
+
+through(R) -->
+    (   { get_dict(through, R, Through) }
+    ->  [ Through, ' is ' ]
+    ;   [ 'it is ' ]
+    ).
+
+score(Thousandths) -->
+    { Units is Thousandths / 1000,
+      format(atom(Text), '~2f', [Units]) },
+    [ Text ].
+
+words(R) -->
+    (   { get_dict(words, R, Words),
+          Words \== [] }
+    ->  { findall(Text,
+                  ( member([Term, Share], Words),
+                    Units is Share / 1000,
+                    format(atom(Text), '~w ~2f', [Term, Units]) ),
+                  Texts),
+          atomic_list_concat(Texts, ', ', Listed) },
+        [ ' (', Listed, ')' ]
+    ;   []
+    ).

@@ -1,0 +1,220 @@
+"""Why: explanations of units and views as objects, data and English. What they say comes from the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from rlm.catalog.facts import facts_of
+from rlm.compiler import rules
+from rlm.errors import CatalogError, did_you_mean
+from rlm.model.base import Noun, plain
+from rlm.model.selection import Reason, State
+from rlm.model.turn import Class
+from rlm.symbolic.engine import engine
+
+if TYPE_CHECKING:
+    from rlm.compiler.view import CompiledContext
+
+
+class Explanation(Noun):
+    """Why one unit is where it is.
+
+    ``reasons`` starts with what decided. ``form``, ``klass`` and ``tier`` are set for active units; ``words``
+    are the words of the text that count for it, with their shares in thousandths.
+    """
+
+    unit: str
+    state: State
+    reasons: tuple[Reason, ...]
+    form: str | None = None
+    klass: Class | None = None
+    tier: str | None = None
+    words: tuple[tuple[str, int], ...] = ()
+
+    def __str__(self) -> str:
+        first = f"{self.unit} is {self.state.value.replace('_', ' ')}"
+        if self.form:
+            first += f", in its {self.form} form"
+        return "\n".join([f"{first}:", *(f"  - {sentence}" for sentence in self.sentences)])
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """The reasons in English, one sentence each."""
+        rows = [reason.to_dict() for reason in self.reasons]
+        for row in rows:
+            if row["kind"] == "lexical":
+                row["words"] = self.words
+        return tuple(engine().call("say", {"reasons": rows})["sentences"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as JSON data, with the English ``text``."""
+        reasons = [reason.to_dict() for reason in self.reasons]
+        return {**plain(self), "reasons": reasons, "text": list(self.sentences)}
+
+
+class Overview(Noun):
+    """A whole view, explained: what is active, in order, then what the rules or the budget turned away."""
+
+    active: tuple[Explanation, ...]
+    turned_away: tuple[Explanation, ...]
+    hidden: int
+
+    def __str__(self) -> str:
+        lines = [str(item) for item in (*self.active, *self.turned_away)]
+        return "\n".join([*lines, f"{self.hidden} other units are hidden."])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The overview as JSON data."""
+        rows = {"active": self.active, "turned_away": self.turned_away}
+        return {**{name: [item.to_dict() for item in items] for name, items in rows.items()}, "hidden": self.hidden}
+
+
+class Change(Noun):
+    """What would have to change for a unit to be shown.
+
+    ``changes`` are at most four changes of the host, each a mapping with one of ``grant``, ``undeny``,
+    ``enable``, ``select`` and ``budget`` (tokens more): together they are enough, without any one they are not.
+    Where there is no such set, ``blocker`` is the reason that stands in the way.
+    """
+
+    unit: str
+    changes: tuple[dict[str, Any], ...] = ()
+    blocker: Reason | None = None
+
+    def __str__(self) -> str:
+        if self.blocker is not None:
+            return f"nothing that the host can change shows {self.unit}: {say(self.blocker)}"
+        if not self.changes:
+            return f"{self.unit} is shown already"
+        return f"{self.unit} would be shown: " + ", and ".join(_said(change) for change in self.changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The change as JSON data."""
+        blocker = self.blocker.to_dict() if self.blocker else None
+        return {"unit": self.unit, "changes": list(self.changes), "blocker": blocker}
+
+
+class Comparison(Noun):
+    """What differs between two views, and why: ``appeared`` and ``vanished`` are explained in the second one."""
+
+    appeared: tuple[Explanation, ...]
+    vanished: tuple[Explanation, ...]
+    changed_form: tuple[tuple[str, str, str], ...]
+    tokens: int
+
+    def __str__(self) -> str:
+        lines = [f"+ {item}" for item in self.appeared] + [f"- {item}" for item in self.vanished]
+        lines += [f"~ {unit}: {before} -> {after}" for unit, before, after in self.changed_form]
+        return "\n".join([*lines, f"{self.tokens:+d} tokens"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as JSON data."""
+        return {
+            "appeared": [item.to_dict() for item in self.appeared],
+            "vanished": [item.to_dict() for item in self.vanished],
+            "changed_form": [list(row) for row in self.changed_form],
+            "tokens": self.tokens,
+        }
+
+
+def say(reason: Reason) -> str:
+    """One reason in English."""
+    return str(engine().call("say", {"reasons": [reason.to_dict()]})["sentences"][0])
+
+
+def _said(change: Mapping[str, Any]) -> str:
+    (what, value), *_ = change.items()
+    return f"raise the budget by {value} tokens" if what == "budget" else f"{what} {value}"
+
+
+def explanation(view: CompiledContext, unit: str) -> Explanation:
+    """Why one unit of a view is where it is.
+
+    Raises:
+        CatalogError: ``unknown_unit``.
+    """
+    units = view._snapshot.units
+    if unit not in units:
+        raise CatalogError("unknown_unit", f"no unit {unit!r}{did_you_mean(unit, units)}", {"unit": unit})
+    selection = view.selection
+    looked_at = engine().call("explain_unit", _args(view, unit))
+    words = tuple((term, share) for term, share in looked_at["words"])
+    chosen = next((item for item in selection.chosen if item.id == unit), None)
+    if chosen is not None:
+        reasons = [Reason.of(row) for row in chosen.reasons]
+        state, form = State.ACTIVE, _form(view, unit)
+        if unit in view._dropped:
+            state = State.PACKED_OUT
+            tokens, free = view._dropped[unit]
+            reasons.insert(0, Reason.of({"kind": "packed_out", "tokens": tokens, "free": free}))
+        return Explanation(
+            unit=unit,
+            state=state,
+            reasons=tuple(reasons),
+            form=form,
+            klass=chosen.klass,
+            tier=chosen.tier,
+            words=words,
+        )
+    rows = looked_at["reasons"]
+    state = State(looked_at["state"])
+    against = selection.rejected.get(unit) or selection.nonviable.get(unit)
+    if against is not None:
+        kinds = {(row["kind"], row.get("unit")) for row in against}
+        dropped = {"over_candidate_limit"}
+        rows = [*against, *(r for r in rows if r["kind"] not in dropped and (r["kind"], r.get("unit")) not in kinds)]
+        if unit in selection.rejected or unit in selection.rank:
+            state = State.REJECTED
+    return Explanation(unit=unit, state=state, reasons=tuple(Reason.of(row) for row in rows), words=words)
+
+
+def _form(view: CompiledContext, unit: str) -> str | None:
+    if view._shown is None:
+        return None
+    return next((item.block.form for item in view._shown if item.unit.id == unit), None)
+
+
+def _args(view: CompiledContext, unit: str) -> dict[str, Any]:
+    selection = view.selection
+    sensors = tuple(
+        (name, tuple((id, score) for id, score in row if id == unit)) for name, row in view.turn.sensors
+    )
+    turn = view.turn.model_copy(update={"sensors": sensors, "admitted": (), "retained": ()})
+    return {
+        **rules.selection_args(turn, view.policy, None),
+        "stemmer": view._snapshot.stemmer,
+        "unit": facts_of(view._snapshot.units[unit]),
+        "sources": selection.sources,
+        "rank": selection.rank.get(unit),
+        "negated": unit in selection.negated,
+        "vetoed": selection.vetoed.get(unit),
+        "floor": selection.floor,
+    }
+
+
+def overview(view: CompiledContext) -> Overview:
+    """The whole view, explained."""
+    selection = view.selection
+    turned = [*view.packed_out, *(id for id in selection.rejected if id not in view.active)]
+    active = tuple(explanation(view, id) for id in view.active)
+    away = tuple(explanation(view, id) for id in dict.fromkeys(turned))
+    return Overview(active=active, turned_away=away, hidden=len(view._snapshot.units) - len(active) - len(away))
+
+
+def compare(before: CompiledContext, after: CompiledContext) -> Comparison:
+    """What ``after`` shows otherwise than ``before``."""
+    old, new = set(before.active), set(after.active)
+    known = after._snapshot.units
+    forms = [
+        (id, _form(before, id) or "", _form(after, id) or "")
+        for id in after.active
+        if id in old and _form(before, id) != _form(after, id)
+    ]
+    return Comparison(
+        appeared=tuple(explanation(after, id) for id in after.active if id not in old),
+        vanished=tuple(explanation(after, id) for id in before.active if id not in new and id in known),
+        changed_form=tuple(forms),
+        tokens=after.ledger.total - before.ledger.total,
+    )
