@@ -8,7 +8,7 @@
           ]).
 :- use_module(library(apply), [foldl/4, maplist/3]).
 :- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, nth1/3]).
-:- use_module(library(pairs), [pairs_values/2]).
+:- use_module(library(pairs), [pairs_keys_values/3, pairs_values/2]).
 :- use_module(rlm_catalog, [catalog_module/2, catalog_size/2, catalog_stemmer/2]).
 :- use_module(rlm_index, [index_update/1, query_weights/4, vector_score/3, word_scores/3]).
 :- use_module(rlm_negation, [negated/2]).
@@ -55,14 +55,30 @@ text_limit(65_536).
 
 %!  analyse(+Args:dict, -Reply:dict) is det.
 %
-%   The distinct terms of `text`, of each of `needs` and of each of `history`: what a scorer outside needs.
+%   What a scorer outside needs: the distinct terms of `text`, of each of `needs` and of each of `history`,
+%   how much each history counts (`factors`), and the units that have evidence of another kind (`watch`).
 
-analyse(Args, _{text: Terms, needs: Needs, history: History}) :-
+analyse(Args, _{text: Terms, needs: Needs, history: History, factors: Factors, watch: Watch}) :-
     catalog_module(Args.catalog, M),
     catalog_stemmer(M, Stemmer),
     text_terms(Stemmer, Args.text, Terms),
     maplist(text_terms(Stemmer), Args.needs, Needs),
-    maplist(text_terms(Stemmer), Args.history, History).
+    findall(Ts-Factor,
+            ( history_factor(N, Factor),
+              nth1(N, Args.history, Text),
+              text_terms(Stemmer, Text, Ts) ),
+            Histories),
+    pairs_keys_values(Histories, History, Factors),
+    findall(I, watched(M, Stemmer, Args, I), Is),
+    sort(Is, Watch).
+
+watched(M, Stemmer, Args, I) :-
+    wordless_evidence(M, Stemmer, Args, Pairs),
+    member(I-_, Pairs).
+watched(M, _, Args, I) :-
+    member(Need, Args.needs),
+    elements(Need, Elements),
+    keyed_need(M, Elements, Need, I-_).
 
 text_terms(Stemmer, Text, Terms) :-
     readable(Text, Read),
@@ -145,23 +161,8 @@ text_weights(M, Stemmer, Input, Source, N, Text, _{terms: Terms, rarities: Rarit
     ).
 
 %   other_evidence(+M, +Stemmer, +Input, -Pairs) is multi: one solution a kind and text.
-other_evidence(M, _, Input, Pairs) :-
-    elements(Input.text, Elements),
-    findall(Length-I-Key, name_hit(M, Elements, Key, Length, I), Hits),
-    first_names(M, Hits, Pairs).
 other_evidence(M, Stemmer, Input, Pairs) :-
-    has_triggers(M),
-    elements(Input.text, Elements),
-    findall(I-e(trigger(Signal, Value), Weight),
-            trigger_hit(M, Stemmer, Elements, Signal, Value, I, Weight),
-            Pairs).
-other_evidence(M, _, Input, Pairs) :-
-    findall(I-e(trigger(Signal, Value), Weight),
-            ( member([Signal, Values], Input.signals),
-              member(Value, Values),
-              fold(Value, Folded),
-              M:signal(Signal, Folded, I, Weight) ),
-            Pairs).
+    wordless_evidence(M, Stemmer, Input, Pairs).
 other_evidence(M, Stemmer, Input, Pairs) :-
     nth1(N, Input.needs, Need),
     need_evidence(M, Stemmer, Input, N, Need, Pairs).
@@ -175,7 +176,26 @@ other_evidence(M, Stemmer, Input, Pairs) :-
               Score is S * Factor // 1000,
               Score > 0 ),
             Pairs).
-other_evidence(M, _, Input, Pairs) :-
+
+%   wordless_evidence(+M, +Stemmer, +Input, -Pairs) is multi: names, triggers, signals and sensors.
+wordless_evidence(M, _, Input, Pairs) :-
+    elements(Input.text, Elements),
+    findall(Length-I-Key, name_hit(M, Elements, Key, Length, I), Hits),
+    first_names(M, Hits, Pairs).
+wordless_evidence(M, Stemmer, Input, Pairs) :-
+    has_triggers(M),
+    elements(Input.text, Elements),
+    findall(I-e(trigger(Signal, Value), Weight),
+            trigger_hit(M, Stemmer, Elements, Signal, Value, I, Weight),
+            Pairs).
+wordless_evidence(M, _, Input, Pairs) :-
+    findall(I-e(trigger(Signal, Value), Weight),
+            ( member([Signal, Values], Input.signals),
+              member(Value, Values),
+              fold(Value, Folded),
+              M:signal(Signal, Folded, I, Weight) ),
+            Pairs).
+wordless_evidence(M, _, Input, Pairs) :-
     sensor_limit(Most),
     findall(I-e(sensor(Name), Score),
             ( member([Name, Ids, Scores], Input.sensors),
@@ -197,14 +217,17 @@ need_evidence(M, Stemmer, Input, N, Need, Pairs) :-
               S >= Least ),
             Worded),
     elements(Need, Elements),
-    name_score(NameScore),
-    findall(I-e(need(Need), NameScore), name_hit(M, Elements, _, _, I), Named0),
-    sort(Named0, Named),
-    findall(I-e(trigger(need, Value), Weight),
-            ( scan(M, Elements, Key, _, _),
-              M:key(Key, I, trigger(need, Value, Weight)) ),
-            Triggered),
-    append([Worded, Named, Triggered], Pairs).
+    findall(Pair, keyed_need(M, Elements, Need, Pair), Keyed0),
+    sort(Keyed0, Keyed),
+    append(Worded, Keyed, Pairs).
+
+%   keyed_need(+M, +Elements, +Need, -Pair) is nondet: a need that names a unit, or that it has a trigger for.
+keyed_need(M, Elements, Need, I-e(need(Need), Score)) :-
+    name_score(Score),
+    name_hit(M, Elements, _, _, I).
+keyed_need(M, Elements, _, I-e(trigger(need, Value), Weight)) :-
+    scan(M, Elements, Key, _, _),
+    M:key(Key, I, trigger(need, Value, Weight)).
 
 best(_-Score, Best0, Best) :-
     Best is max(Score, Best0).

@@ -52,9 +52,18 @@ bytes(Text, Bytes) :-
         close(Stream)).
 
 read_items(Stream, Module, Items) :-
+    skip_blanks(Stream),
     character_count(Stream, Before),
     catch(read_item(Stream, Module, Item), error(syntax_error(Why), Where), Item = unreadable(Why, Where)),
     read_on(Item, Before, Stream, Module, Items).
+
+skip_blanks(Stream) :-
+    peek_char(Stream, Char),
+    (   char_type(Char, space)
+    ->  get_char(Stream, _),
+        skip_blanks(Stream)
+    ;   true
+    ).
 
 read_item(Stream, Module, Item) :-
     read_term(Stream, Term,
@@ -80,7 +89,7 @@ read_item(Stream, Module, Item) :-
 read_on(end, _, _, _, Items) =>
     Items = [].
 read_on(unreadable(Why, Where), Before, Stream, Module, Items) =>
-    offset(Where, Before, Offset),
+    offset(Why, Where, Before, Offset),
     syntax_message(Why, Message),
     Items = [found(Offset, error, Message, '')|Rest],
     character_count(Stream, After),
@@ -99,9 +108,10 @@ read_on(Finding, _, Stream, Module, Items) =>
     Items = [Finding|Rest],
     read_items(Stream, Module, Rest).
 
-%   offset(+Context, +Before, -Offset): where a syntax error is; the beginning of the term if nobody knows.
-offset(Context, Before, Offset) :-
-    (   compound(Context),
+%   offset(+Why, +Context, +Before, -Offset): where a syntax error is; after the last term if nobody knows.
+offset(Why, Context, Before, Offset) :-
+    (   Why \== end_of_file_in_block_comment,
+        compound(Context),
         member(Context-Offset0, [stream(_, _, _, At)-At, file(_, _, _, At)-At, string(_, At)-At]),
         integer(Offset0)
     ->  Offset = Offset0
@@ -313,3 +323,7 @@ place(Text, Offset, Line, Column) :-
     last(Lines, Last),
     string_length(Last, Characters),
     Column is Characters + 1.
+
+:- det(terms_read/3).
+:- det(start/2).
+:- det(place/4).

@@ -2,6 +2,7 @@
 :- module(rlm_host_words,
           [ word/3,               % ?Goal, -Target, -Types
             turn/5,               % +Module, +Args, +Spoken, +Range, -Turn
+            ranged/3,             % +Turn0, +Range, -Turn
             listed/4,             % +Turn, -I, ?Unit, +Filter
             numbers/1,            % +Values
             bounded/1             % +Number
@@ -132,6 +133,13 @@ turn(M, Args, Spoken, Range, '$turn'(M, Range, Args.text, Words, Needs, Signals,
             Signals0),
     sort(Signals0, Signals).
 
+%!  ranged(+Turn0, +Range, -Turn) is det.
+%
+%   The same turn, about other units.
+
+ranged('$turn'(M, _, Text, Words, Needs, Signals, Mode), Range,
+       '$turn'(M, Range, Text, Words, Needs, Signals, Mode)).
+
 %   spoken(+Text, -Words): ` do it | then stop `; a mark ends a phrase, the end of a line does not.
 spoken(Text, Words) :-
     tokens(Text, Tokens0),
@@ -244,7 +252,8 @@ fits(Server, Prefix, Id) =>
     ->  true
     ;   sub_atom(Id, 0, _, _, Prefix)
     ),
-    unit_server(Id, Server).
+    unit_server(Id, Server0),
+    Server0 == Server.
 
                 /*******************************
                 *            BOUNDS            *
@@ -369,3 +378,8 @@ sandbox:safe_primitive(rlm_host_words:part(_, _, _, _, _)).
 sandbox:safe_primitive(rlm_host_words:atom_of(_, _)).
 sandbox:safe_primitive(rlm_host_words:lower(_, _)).
 sandbox:safe_primitive(rlm_host_words:upper(_, _)).
+
+:- det(turn/5).
+:- det(ranged/3).
+:- det(numbers/1).
+:- det(bounded/1).

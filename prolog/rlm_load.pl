@@ -3,8 +3,6 @@
           [ load_strictly/2             % +File, -Findings
           ]).
 
-:- use_module(library(lists), [member/2]).
-
 /** <module> Load a file, and let no warning pass
 
 `load_files/2` prints a syntax error or a failed directive and goes on. Here whatever would have been
@@ -23,7 +21,8 @@ printed as a warning or an error becomes a finding, and the caller decides:
 %!  load_strictly(+File:atom, -Findings:list(dict)) is det.
 %
 %   Load File, again if it was loaded before. Findings is `[]` when there was nothing to say; then, and
-%   only then, File is loaded. Each finding has `file`, `line` (0: unknown), `severity` (`warning`,
+%   only then, its clauses are there. What is wrong with a file that File loads is found when that one
+%   is loaded, which may be only once. Each finding has `file`, `line` (0: unknown), `severity` (`warning`,
 %   `error`) and `message`.
 
 load_strictly(File, Findings) :-
@@ -36,10 +35,21 @@ load_strictly(File, Findings) :-
     findall(Finding, retract(found(Finding)), Findings),
     (   Findings == []
     ->  true
+    ;   unload_file(File)
+    ).
+
+load_error(Error)),
+        erase(Hook)),
+    findall(Finding, retract(found(Finding)), Findings),
+    (   Findings == []
+    ->  true
     ;   file_directory_name(File, Folder),
         unload_file(File),
-        forall(( member(Finding, Findings), atom_concat(Folder, _, Finding.file) ),
-               unload_file(Finding.file))
+        forall(( member(Finding, Findings),
+                 get_dict(file, Finding, Faulty),
+                 atom_concat(Folder, _, Faulty)
+               ),
+               unload_file(Faulty))
     ).
 
 load_error(Error) :-

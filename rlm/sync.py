@@ -7,14 +7,15 @@ notebook), which waits meanwhile. Ctrl-C while waiting cancels the work.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import CancelledError
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 if TYPE_CHECKING:
+    from anyio import CancelScope
     from anyio.from_thread import BlockingPortal
 
 P = ParamSpec("P")
@@ -22,9 +23,6 @@ T = TypeVar("T")
 
 FAREWELL_SECONDS = 5.0
 
-_guard = threading.Lock()
-_portal: BlockingPortal | None = None
-_open = contextlib.ExitStack()
 _here = threading.local()
 
 
@@ -34,73 +32,114 @@ def run_sync(function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.
     Raises: what ``function`` raises. An interruption (KeyboardInterrupt) cancels the work, waits a few seconds
     until it has cleaned up, and goes on.
     """
-    if getattr(_here, "is_portal", False):  # a handler on our own loop: waiting there would wait for itself
-        return _in_new_thread(function, args, kwargs)
-    return _on(_running_portal(), function, args, kwargs)
-
-
-def _on(portal: BlockingPortal, function: Callable[..., Awaitable[T]], args: Any, kwargs: Any) -> T:
-    ended = threading.Event()
-
-    async def work() -> T:
-        try:
-            return await function(*args, **kwargs)
-        finally:
-            ended.set()
-
-    future = portal.start_task_soon(work)
+    if not getattr(_here, "is_loop", False):
+        return _shared().call(function, *args, **kwargs)
+    own = _Loop("rlm-nested")  # a handler on our own loop: waiting there would wait for itself
     try:
-        return future.result()
-    except CancelledError:
-        raise
-    except BaseException:
-        if not future.done():
-            future.cancel()
-            ended.wait(FAREWELL_SECONDS)
-        raise
+        return own.call(function, *args, **kwargs)
+    finally:
+        own.stop()
 
 
-def _in_new_thread(function: Callable[..., Awaitable[T]], args: Any, kwargs: Any) -> T:
-    from anyio.from_thread import start_blocking_portal
+class _Loop:
+    """An event loop in a thread that ends nobody's exit."""
 
-    with start_blocking_portal(name="rlm-nested") as portal:
-        portal.call(_mark)
-        return _on(portal, function, args, kwargs)
+    def __init__(self, name: str) -> None:
+        ready: Future[BlockingPortal] = Future()
+        self._thread = threading.Thread(target=_serve, args=(ready,), name=name, daemon=True)
+        self._thread.start()
+        self._portal = ready.result()
+
+    def call(self, function: Callable[..., Awaitable[T]], *args: Any, **kwargs: Any) -> T:
+        work = _Work(function, args, kwargs)
+        try:
+            value = self._portal.start_task_soon(work.run).result()
+        except BaseException:
+            if not work.ended.is_set():  # it is this thread that was interrupted
+                self._portal.start_task_soon(work.cancel)
+                work.ended.wait(FAREWELL_SECONDS)
+            raise
+        if work.exit is not None:
+            raise work.exit
+        return cast(T, value)
+
+    def stop(self) -> None:
+        self._portal.start_task_soon(self._portal.stop, True)
+        self._thread.join(FAREWELL_SECONDS)
 
 
-def _running_portal() -> BlockingPortal:
-    global _portal
-    portal = _portal
-    if portal is not None:
-        return portal
-    from anyio.from_thread import start_blocking_portal
+class _Work:
+    """One call on a loop, and the way to end it."""
 
+    def __init__(self, function: Callable[..., Awaitable[Any]], args: Any, kwargs: Any) -> None:
+        self.ended = threading.Event()
+        self.exit: SystemExit | KeyboardInterrupt | None = None
+        self._call = partial(function, *args, **kwargs)
+        self._scope: CancelScope | None = None
+
+    async def run(self) -> Any:
+        import anyio
+
+        self._scope = anyio.CancelScope()
+        try:
+            with self._scope:
+                return await self._call()
+        except (SystemExit, KeyboardInterrupt) as problem:  # for the caller; the loop goes on
+            self.exit = problem
+        finally:
+            self.ended.set()
+
+    def cancel(self) -> None:
+        """On the loop, where ``run`` has begun or never will."""
+        if self._scope is None:
+            self.ended.set()
+        else:
+            self._scope.cancel()
+
+
+def _serve(ready: Future[BlockingPortal]) -> None:
+    import anyio
+    from anyio.from_thread import BlockingPortal
+
+    async def main() -> None:
+        async with BlockingPortal() as portal:
+            ready.set_result(portal)
+            await portal.sleep_until_stopped()
+
+    _here.is_loop = True
+    try:
+        anyio.run(main)
+    except BaseException as problem:
+        if ready.done():
+            raise
+        ready.set_exception(problem)
+
+
+_loop: _Loop | None = None
+_guard = threading.Lock()
+
+
+def _shared() -> _Loop:
+    global _loop
     with _guard:
-        if _portal is None:
-            _portal = _open.enter_context(start_blocking_portal(name="rlm"))
-            _portal.call(_mark)
-        return _portal
-
-
-def _mark() -> None:
-    _here.is_portal = True
+        if _loop is None:
+            _loop = _Loop("rlm")
+        return _loop
 
 
 @atexit.register
 def _stop() -> None:
-    global _portal
-    with _guard:
-        _portal = None
-        _open.close()
+    global _loop
+    loop, _loop = _loop, None
+    if loop is not None:
+        loop.stop()
 
 
 def _after_fork() -> None:
     """In a forked child the thread is gone: the next call starts one."""
-    global _portal, _guard, _open
-    _portal = None
-    _guard = threading.Lock()
-    _open.pop_all()
-    _open = contextlib.ExitStack()
+    global _loop, _guard
+    _loop, _guard = None, threading.Lock()
+    _here.is_loop = False
 
 
 if hasattr(os, "register_at_fork"):

@@ -22,6 +22,10 @@ async def thread_name() -> str:
     return threading.current_thread().name
 
 
+async def thread_id() -> int:
+    return threading.get_ident()
+
+
 def test_values_and_arguments_go_through() -> None:
     async def add(first: int, *, second: int) -> int:
         return first + second
@@ -37,9 +41,18 @@ def test_errors_go_through() -> None:
         run_sync(fail)
 
 
+def test_a_handler_that_exits_does_not_end_the_loop() -> None:
+    async def leave() -> None:
+        raise SystemExit(3)
+
+    before = run_sync(thread_id)
+    with pytest.raises(SystemExit):
+        run_sync(leave)
+    assert run_sync(thread_id) == before
+
+
 def test_one_thread_serves_every_call() -> None:
-    assert run_sync(thread_name) == run_sync(thread_name) == "rlm"
-    assert threading.active_count() == len({thread.ident for thread in threading.enumerate()})
+    assert run_sync(thread_id) == run_sync(thread_id) != threading.get_ident()
 
 
 def test_it_works_inside_a_running_event_loop() -> None:

@@ -7,12 +7,13 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from rlm.catalog.facts import facts_of
+from rlm.catalog.postings import Postings, numpy_is_there
 from rlm.catalog.relations import check_batch
+from rlm.catalog.snapshot import Snapshot
 from rlm.errors import CatalogError, ConfigurationError, did_you_mean
 from rlm.model.unit import Unit
 from rlm.symbolic.engine import engine
@@ -22,27 +23,12 @@ STEMMERS = (
     *("none", "danish", "dutch", "english", "finnish", "french", "german", "hungarian", "italian"),
     *("norwegian", "porter", "portuguese", "romanian", "russian", "spanish", "swedish", "turkish"),
 )
+SCORED_HERE = 5_000
+"""From so many units on, where numpy is installed, word scores are counted in Python: same vectors, same scores."""
+
 _CHUNK = 500
 _CACHED_VIEWS = 64
 _DIGESTS = 1 << 256
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """The units of a catalog at one revision; it never changes and outlives the catalog.
-
-    ``digest`` depends on the units alone, not on the order in which they came.
-    """
-
-    revision: int
-    units: Mapping[str, Unit]
-    digest: str
-    stemmer: str
-
-    @cached_property
-    def pinned(self) -> tuple[Unit, ...]:
-        """The units that the host pinned, by id."""
-        return tuple(sorted((u for u in self.units.values() if u.pinned), key=lambda unit: unit.id))
 
 
 @dataclass
@@ -51,6 +37,7 @@ class _Shared:
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     handle: int | None = None
+    postings: Postings | None = None
     pushed: Mapping[str, Unit] = field(default_factory=dict)
 
 
@@ -263,17 +250,26 @@ class Catalog:
 
     # -- for the compiler ---------------------------------------------------------------------------
 
-    def ask(self, operation: str, args: dict[str, JsonValue]) -> tuple[Snapshot, Any]:
+    def ask(
+        self, operation: str, args: dict[str, JsonValue], *, words: bool = False
+    ) -> tuple[Snapshot, Any]:
         """Ask the rules something about this catalog as it is now, and get the snapshot that they saw.
 
-        ``args["catalog"]`` is filled in. For the compiler; the operations are those of the rules.
+        ``args["catalog"]`` is filled in, and with ``words`` the word scores of a large catalog, counted here
+        from the rules' own vectors. For the compiler; the operations are those of the rules.
         """
-        with self._shared.lock:
+        shared = self._shared
+        with shared.lock:
             with self._lock:
                 self._alive()
                 snapshot = self.snapshot()
             self._push(snapshot)
-            return snapshot, engine().call(operation, {**args, "catalog": self._shared.handle})
+            args = {**args, "catalog": shared.handle}
+            if words and len(snapshot.units) >= SCORED_HERE and (shared.postings or numpy_is_there()):
+                shared.postings = shared.postings or Postings()
+                shared.postings.follow(shared.handle, snapshot)
+                args["words"] = shared.postings.words(engine().call("analyse", args), args["floor"])
+            return snapshot, engine().call(operation, args)
 
     def cached(self, key: Any) -> Any:
         """The view that was compiled from exactly ``key`` at this revision, or None."""
@@ -319,7 +315,7 @@ class Catalog:
 
 def _forget(shared: _Shared) -> None:
     """Let the rules forget a catalog that nobody holds any more; never waits, for finalizers call it."""
-    handle, shared.handle, shared.pushed = shared.handle, None, {}
+    handle, shared.handle, shared.pushed, shared.postings = shared.handle, None, {}, None
     if handle is not None:
         engine().post("catalog_destroy", {"catalog": handle})
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Literal
 
-from rlm.catalog.catalog import Catalog, Snapshot
+from rlm.catalog.catalog import Catalog
+from rlm.catalog.snapshot import Snapshot
 from rlm.compiler import render, rules
 from rlm.compiler.forms import Block, Blocks
 from rlm.compiler.packer import Form, Item, pack as pack_items

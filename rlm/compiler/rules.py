@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rlm.catalog.catalog import Catalog, Snapshot
+from rlm.catalog.catalog import Catalog
+from rlm.catalog.snapshot import Snapshot
 from rlm.errors import CompileError, ConfigurationError, did_you_mean
 from rlm.model.policy import Policy
 from rlm.model.selection import Selection
@@ -66,7 +67,7 @@ def select(catalog: Catalog, turn: Turn, policy: Policy) -> tuple[Snapshot, Sele
     args = selection_args(turn, policy, rules)
     if turn.sensors or turn.admitted or policy.selected:
         _known_ids(catalog.units, turn, policy)
-    snapshot, reply = catalog.ask("select", args)
+    snapshot, reply = catalog.ask("select", args, words=True)
     if "error" in reply:
         raise _misconfigured(reply["error"])
     return snapshot, Selection.of(reply)

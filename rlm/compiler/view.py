@@ -18,7 +18,8 @@ from rlm.model.selection import Selection, State
 from rlm.model.turn import Turn
 
 if TYPE_CHECKING:
-    from rlm.catalog.catalog import Catalog, Snapshot
+    from rlm.catalog.catalog import Catalog
+    from rlm.catalog.snapshot import Snapshot
     from rlm.compiler.explain import Change, Comparison, Explanation
 
 

@@ -100,6 +100,11 @@ class LlamaServer:
             with contextlib.suppress(OSError):  # the child may be gone, with something unwritten
                 _open(pipe).close()
 
+    def disown(self) -> None:
+        """In a forked child: the process is no child of ours, and its pipe must not be held open."""
+        self.forget()
+        self._process.returncode = 0
+
     def _tell_options(self) -> None:
         options = self.options
         given = {
@@ -213,7 +218,7 @@ def _after_fork() -> None:
     global _guard
     _guard = threading.Lock()
     for server in _servers.values():
-        server.forget()
+        server.disown()
     _servers.clear()
     _holders.clear()
     _turns.clear()

@@ -6,10 +6,12 @@ import inspect
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import anyio
 
+from rlm.compiler.compile import acompile
+from rlm.compiler.compile import compile as compile_view
 from rlm.errors import ConfigurationError, ProviderError, RlmError, ToolError, did_you_mean
 from rlm.model.policy import DEFAULT_RESERVE_OUTPUT, Policy
 from rlm.providers import resolve
@@ -18,29 +20,23 @@ from rlm.runtime import gate
 from rlm.runtime.answer import Answer, AnsweredCall, Projection
 from rlm.sync import run_sync
 
+if TYPE_CHECKING:
+    from rlm.catalog.catalog import Catalog
+    from rlm.compiler.view import CompiledContext
+
 DEFAULT_TIME_LIMIT = 120.0
 OUTPUT_SHARE = 4
 """Where nobody says how much a reply may take, it gets the policy's reserve, but at most one part in four of the
 model's window."""
 
+NOT_OPTIONS = frozenset({"compile_options", "pack", "text"})
+
 ToolPlace = Literal["native", "text"]
-
-
-class View(Protocol):
-    """What ``ask`` needs of a compiled context."""
-
-    @property
-    def fingerprint(self) -> str: ...
-    @property
-    def active(self) -> tuple[str, ...]: ...
-    def messages(self, provider: Wire) -> dict[str, Any]: ...
-    def tools(self, provider: Wire) -> list[dict[str, Any]]: ...
-    def resolve(self, tool_call: Any) -> str: ...
 
 
 async def aask(
     query: str,
-    catalog: Any,
+    catalog: Catalog,
     *,
     model: str | Provider,
     policy: Policy | None = None,
@@ -70,12 +66,12 @@ async def aask(
     Raises: ConfigurationError, CompileError (nothing was sent then), and ProviderError ``local_missing`` or
     ``model_missing`` where the model that was named cannot be there.
     """
-    _check_options(tools, time_limit, compile_options)
+    _check_options(policy, tools, time_limit, compile_options)
     provider = resolve(model)
     deadline = anyio.current_time() + time_limit
     window, failure = await _window(provider, deadline)
     policy, most = _fitted(policy or Policy(), window, max_output_tokens)
-    view = _compile(catalog, query, policy=policy, **compile_options)
+    view = await acompile(catalog, query, policy=policy, tools=tools, **compile_options)
     wire: Wire = provider.wire if tools == "native" else "text"
     request = ProviderRequest(
         model=provider.model,
@@ -92,34 +88,25 @@ async def aask(
             reply = await gate.send(provider, request, deadline=deadline, record=sent.append)
         except ProviderError as problem:
             failure = problem
-    shown = Projection(fingerprint=view.fingerprint, active_units=view.active, tool_count=len(view.tools(wire)))
-    digest = sent[0].digest if sent else None
-    return _answer(provider, view, shown, digest, reply, failure)
+    return _answer(provider, view, sent[0].digest if sent else None, reply, failure)
 
 
-def ask(query: str, catalog: Any, *, model: str | Provider, **options: Any) -> Answer:
+def ask(query: str, catalog: Catalog, *, model: str | Provider, **options: Any) -> Answer:
     """As ``aask``, for callers that wait; it works inside a running event loop (a notebook) too."""
     return run_sync(aask, query, catalog, model=model, **options)
 
 
-def _check_options(tools: str, time_limit: float, options: Mapping[str, Any]) -> None:
-    from rlm.compiler.compile import compile as compile_view
-
+def _check_options(policy: object, tools: str, time_limit: float, options: Mapping[str, Any]) -> None:
+    if not isinstance(policy, Policy | None):
+        raise ConfigurationError("not_a_policy", f"a Policy is wanted, not {type(policy).__name__}")
     if tools not in get_args(ToolPlace):
         raise ConfigurationError("invalid_option", f"tools must be 'native' or 'text', not {tools!r}")
     if not 0 < time_limit < math.inf:
         raise ConfigurationError("invalid_time_limit", f"time_limit must be seconds, more than 0: {time_limit!r}")
-    known = {*inspect.signature(aask).parameters, *inspect.signature(compile_view).parameters} - {"compile_options"}
+    known = {*inspect.signature(aask).parameters, *inspect.signature(compile_view).parameters} - NOT_OPTIONS
     for name in options:
         if name not in known:
             raise ConfigurationError("unknown_option", f"ask has no option {name!r}{did_you_mean(name, known)}")
-
-
-def _compile(catalog: Any, query: str, **options: Any) -> View:
-    from rlm.compiler.compile import compile as compile_view
-
-    view: View = compile_view(catalog, query, **options)
-    return view
 
 
 async def _window(provider: Provider, deadline: float) -> tuple[int | None, ProviderError | None]:
@@ -139,12 +126,9 @@ async def _window(provider: Provider, deadline: float) -> tuple[int | None, Prov
 def _fitted(policy: Policy, window: int | None, most: int | None) -> tuple[Policy, int]:
     """The policy with the window and the output reserve of this request, and the tokens that a reply may take."""
     given = {name: getattr(policy, name) for name in policy.model_fields_set}
-    room = policy.window
-    if window is not None:
-        room = min(window, room) if "window" in given else window
+    room = policy.window if window is None else min(window, given.get("window", window))
     if most is None:
-        reserve = policy.reserve_output if "reserve_output" in given else DEFAULT_RESERVE_OUTPUT
-        most = reserve if "reserve_output" in given else min(reserve, room // OUTPUT_SHARE)
+        most = given.get("reserve_output", min(DEFAULT_RESERVE_OUTPUT, room // OUTPUT_SHARE))
     reserve = max(most, given.get("reserve_output", 0))
     if (room, reserve) == (policy.window, policy.reserve_output):
         return policy, most
@@ -153,12 +137,12 @@ def _fitted(policy: Policy, window: int | None, most: int | None) -> tuple[Polic
 
 def _answer(
     provider: Provider,
-    view: View,
-    shown: Projection,
+    view: CompiledContext,
     digest: str | None,
     reply: ProviderReply | None,
     failure: ProviderError | None,
 ) -> Answer:
+    shown = Projection(fingerprint=view.fingerprint, active_units=view.active, tool_count=len(view.callable))
     if reply is None:
         error = failure.to_dict() if failure else None
         return Answer(
@@ -182,7 +166,7 @@ def _answer(
     )
 
 
-def _resolved(view: View, call: ToolCall) -> AnsweredCall:
+def _resolved(view: CompiledContext, call: ToolCall) -> AnsweredCall:
     """The call with the unit that it means; refused where that is not visible or the arguments are no object."""
     unit, arguments, error = None, {}, None
     try:

@@ -37,7 +37,7 @@ class Engine:
     """
 
     def __init__(self) -> None:
-        self._pid = os.getpid()
+        self.pid = os.getpid()
         self._owner = Owner()
 
     def call(
@@ -117,7 +117,7 @@ class Engine:
     def _job(
         self, operation: str, args: JsonValue, inferences: int | None, notify: Any, *, reentrant: bool = False
     ) -> Job:
-        if os.getpid() != self._pid:
+        if os.getpid() != self.pid:
             raise _forked()
         if not reentrant and self._owner.is_current_thread():
             raise EngineError("reentrant", "the engine cannot wait for itself; use post() here")
@@ -127,13 +127,13 @@ class Engine:
         return Job(operation, plain(args), limit, notify)
 
     def _ready(self) -> EngineError | None:
-        if os.getpid() != self._pid:
+        if os.getpid() != self.pid:
             raise _forked()
         self._owner.ready.wait()
         return self._owner.failure
 
     def _stop(self) -> None:
-        if os.getpid() == self._pid:
+        if os.getpid() == self.pid:
             self._owner.stop()
 
 
@@ -149,7 +149,10 @@ def engine() -> Engine:
         EngineError: ``prolog_missing``, ``prolog_unsupported``, ``janus_missing``, ``janus_unusable``,
             ``load_failed`` or ``forked``.
     """
-    return _engine if _started and _engine is not None else _start()
+    running = _engine
+    if running is None or not _started or running.pid != os.getpid():
+        return _start()
+    return running
 
 
 def _start() -> Engine:

@@ -91,14 +91,18 @@ def _initialise(library: ctypes.CDLL, package: Path, home: Path) -> None:
 @contextlib.contextmanager
 def _sigint_waits() -> Iterator[None]:
     """A Ctrl-C in the middle of the import would leave half a Prolog: deliver it afterwards."""
-    if not hasattr(signal, "pthread_sigmask") or threading.current_thread() is not threading.main_thread():
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or handler is None:
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    arrived: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _frame: arrived.append(number))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler)
+        if arrived:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _unusable(why: str, installation: locate.Installation) -> EngineError:

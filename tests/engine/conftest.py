@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -13,12 +14,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROBE = ROOT / "tests" / "prolog" / "engine_probe.pl"
+SECONDS = 60
 
 PRELUDE = f"""
 import faulthandler, os, signal, sys, threading, time
 from pathlib import Path
 faulthandler.enable()
-faulthandler.dump_traceback_later(100, exit=True)
 from rlm.errors import EngineError
 from rlm.symbolic.engine import Engine, engine
 
@@ -45,17 +46,22 @@ def python() -> Run:
     def run(
         program: str, *, code: int = 0, quiet: bool = True, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
+        process = subprocess.Popen(
             [sys.executable, "-c", PRELUDE + textwrap.dedent(program)],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             encoding="utf-8",
             errors="replace",
-            timeout=120,
-            check=False,
         )
+        try:
+            out, err = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)  # faulthandler shows where it hung
+            out, err = process.communicate()
+        done = subprocess.CompletedProcess(process.args, process.returncode, out, err)
         assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         if quiet:
             assert done.stderr == "", done.stderr

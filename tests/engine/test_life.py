@@ -35,7 +35,7 @@ def test_hundreds_of_short_lived_threads(python: Run) -> None:
         for _ in range(300):
             thread = threading.Thread(target=work); thread.start(); thread.join()
         import janus_swi
-        print(janus_swi.query_once("findall(T, thread_property(T, status(running)), L), length(L, N)")["N"] < 6)
+        print(janus_swi.query_once("findall(_T, thread_property(_T, status(running)), _L), length(_L, N)")["N"] < 6)
         """
     )
     assert done.stdout == "True\n"

@@ -80,23 +80,22 @@ def relax(graph: Graph, capacity: int) -> Base:
     the chord between two of its corners, one that fits and one that does not, and ends when there is no corner
     beyond the chord.
     """
-    low, high = (0, 0), (0, 0)
-    for node in graph.parts:
-        for part in node:
-            high = high[0] + part[-1][0], high[1] + part[-1][1]
-    while True:
+    low = high = (0, 0)
+    base = _at_price(graph, 0, 1)
+    while base.num * low[0] + base.den * base.value > base.num * base.tokens + base.den * low[1]:
+        if base.tokens > capacity:
+            high = base.tokens, base.value
+        elif base.num == 0:
+            break
+        else:
+            low = base.tokens, base.value
         num, den = high[1] - low[1], high[0] - low[0]
         shrink = math.gcd(num, den)
         base = _at_price(graph, num // shrink, den // shrink)
-        if base.den * base.value - base.num * base.tokens <= base.den * low[1] - base.num * low[0]:
-            _price(graph, base, graph.plain)
-            for node in graph.plain:
-                base.kept[node] = base.worth[node] > 0
-            return base
-        if base.tokens <= capacity:
-            low = base.tokens, base.value
-        else:
-            high = base.tokens, base.value
+    _price(graph, base, graph.plain)
+    for node in graph.plain:
+        base.kept[node] = base.worth[node] > 0
+    return base
 
 
 def _at_price(graph: Graph, num: int, den: int) -> Base:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from rlm.compiler.pricing import NOT_KEPT, Answer, Base, Graph, size
+from rlm.compiler.packing.pricing import NOT_KEPT, Answer, Base, Graph, size
 
 Level = tuple[int, int, int]  # tokens, value, pick
 Change = tuple[int, int, int, int]  # more tokens, more value, node, pick

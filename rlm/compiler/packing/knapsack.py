@@ -18,8 +18,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rlm.compiler.exchange import exchange
-from rlm.compiler.pricing import NOT_KEPT, Answer, Base, Graph, Part, graph_of, relax, settle_ties, size
+from rlm.compiler.packing.exchange import exchange
+from rlm.compiler.packing.pricing import NOT_KEPT, Answer, Base, Graph, Part, graph_of, relax, settle_ties, size
 
 WORK, WORK_PER_NODE = 5_000, 25
 """States to look at before an answer has to do, about half a microsecond each."""

@@ -1,0 +1,399 @@
+:- encoding(utf8).
+:- module(rlm_session,
+          [ open_session/1,       % +File
+            active/1,             % ?Unit
+            why/1,                % +Unit
+            why_not/1,            % +Unit
+            what_if/1,            % +Unit
+            what_if/2,            % +Unit, -Changes
+            explained/3           % +Unit, -State, -Reasons
+          ]).
+:- use_module(library(apply), [maplist/2, maplist/3]).
+:- use_module(library(error), [domain_error/2, existence_error/2, must_be/2]).
+:- use_module(library(lists), [append/3, member/2, nth1/3, subtract/3]).
+:- use_module(rlm_catalog, [catalog_change/2, catalog_create/2, catalog_destroy/2]).
+:- use_module(rlm_eligible, [matches/2, patterns/2]).
+:- use_module(rlm_explain, [explain_unit/2, remedies/2, sentence/2]).
+:- use_module(rlm_select, [select/2]).
+:- use_module(rlm_unit, [unit_term/2]).
+
+/** <module> Asking about a compile that was saved
+
+`view.save("s.rlm")` in Python writes a file of plain terms; here they are read one by one against a closed
+grammar, never consulted and never called, and then the compile answers for itself:
+
+    ?- open_session('s.rlm').
+    ?- why(tool(git_diff)).
+    tool:git_diff is active, in its full form:
+      - words of the text count 1.84 (git 1.23, chang 0.61)
+    ?- why_not(tool(slack)).
+    ?- what_if(tool(slack)).
+    ?- active(U).
+*/
+
+:- dynamic
+    record/1.                   % a term of the session that is open
+
+%   session_limit(?Bytes): no session is larger.
+session_limit(268_435_456).
+
+                /*******************************
+                *            READING           *
+                *******************************/
+
+%!  open_session(+File) is det.
+%
+%   Open a session; the one before is forgotten.
+%
+%   @error domain_error(rlm_session, What) for anything that is not one: another suffix, a term outside the
+%   grammar (with its line), a file that is too large.
+
+open_session(File) :-
+    must_be(atomic, File),
+    (   file_name_extension(_, rlm, File)
+    ->  true
+    ;   domain_error(rlm_session, suffix(File))
+    ),
+    size_file(File, Size),
+    session_limit(Most),
+    (   Size =< Most
+    ->  true
+    ;   domain_error(rlm_session, size(Size))
+    ),
+    setup_call_cleanup(
+        open(File, read, Stream, [encoding(utf8)]),
+        read_records(Stream, Records),
+        close(Stream)),
+    (   Records = [session(1, _, _)|_]
+    ->  true
+    ;   domain_error(rlm_session, format(File))
+    ),
+    retractall(record(_)),
+    forall(member(Record, Records), assertz(record(Record))).
+
+read_records(Stream, Records) :-
+    read_term(Stream, Term, [ syntax_errors(error), module(rlm_session_data) ]),
+    (   Term == end_of_file
+    ->  Records = []
+    ;   grammatical(Term)
+    ->  Records = [Term|Rest],
+        read_records(Stream, Rest)
+    ;   line_count(Stream, Line),
+        domain_error(rlm_session, line(Line))
+    ).
+
+%   grammatical(+Term): one of the terms that a session is made of, and nothing but plain data in it.
+grammatical(Term) :-
+    ground(Term),
+    acyclic_term(Term),
+    compound(Term),
+    compound_name_arity(Term, Name, Arity),
+    session_term(Name, Arity),
+    Term =.. [_|Args],
+    maplist(data(16), Args).
+
+session_term(session, 3).       % Format, Fingerprint, Stemmer
+session_term(input, 2).         % Key, Value: of the compile's question
+session_term(unit, 2).          % Id, Facts
+session_term(active, 4).        % Id, Form (null: packed out), Tokens, Reasons
+session_term(rejected, 2).      % Id, Reasons
+session_term(nonviable, 2).     % Id, Reasons
+session_term(ranked, 2).        % Id, Rank
+session_term(negated, 1).       % Id
+session_term(vetoed, 2).        % Id, Rule
+session_term(source, 4).        % Kind, N, Terms, Rarities
+session_term(floor, 1).         % Thousandths
+session_term(ledger, 2).        % Total, Limit
+
+data(Depth, Value) :-
+    (   is_list(Value)
+    ->  Depth > 0,
+        Next is Depth - 1,
+        maplist(data(Next), Value)
+    ;   atomic(Value)
+    ).
+
+                /*******************************
+                *           ANSWERING          *
+                *******************************/
+
+%!  active(?Unit) is nondet.
+%
+%   Unit (a term such as `tool(git_diff)`) is shown.
+
+active(Unit) :-
+    opened,
+    record(active(Id, Form, _, _)),
+    Form \== null,
+    unit_term(Id, Unit).
+
+%!  why(+Unit) is det.
+%
+%   Print why a unit is shown, or why not.
+
+why(Unit) :-
+    known(Unit, Id),
+    state(Id, State, Form, Reasons),
+    (   Form == null
+    ->  format("~w is ~w:~n", [Id, State])
+    ;   format("~w is ~w, in its ~w form:~n", [Id, State, Form])
+    ),
+    forall(( member(Reason, Reasons), sentence(Reason, Sentence) ),
+           format("  - ~w~n", [Sentence])).
+
+%!  why_not(+Unit) is det.
+%
+%   Print why a unit is not shown, and what the host would have to change.
+
+why_not(Unit) :-
+    why(Unit),
+    known(Unit, Id),
+    state(Id, State, _, _),
+    (   State == active
+    ->  true
+    ;   what_if(Unit)
+    ).
+
+%!  explained(+Unit, -State, -Reasons) is det.
+%
+%   The same as data: reasons are dicts.
+
+explained(Unit, State, Reasons) :-
+    known(Unit, Id),
+    state(Id, State, _, Reasons).
+
+opened :-
+    (   record(session(_, _, _))
+    ->  true
+    ;   existence_error(rlm_session, 'open_session/1 was not called')
+    ).
+
+known(Unit, Id) :-
+    opened,
+    (   atom(Unit)
+    ->  Id = Unit
+    ;   unit_term(Id, Unit)
+    ),
+    (   record(unit(Id, _))
+    ->  true
+    ;   existence_error(unit, Unit)
+    ).
+
+state(Id, State, Form, Reasons) :-
+    looked_at(Id, Looked),
+    (   record(active(Id, Form0, _, Rows))
+    ->  Form = Form0,
+        ( Form == null -> State = packed_out ; State = active ),
+        maplist(row_dict, Rows, Reasons0),
+        maplist(with_words(Looked.words), Reasons0, Reasons)
+    ;   Form = null,
+        against(Id, Against, Rejected),
+        ( Rejected == true -> State = rejected ; State = Looked.state ),
+        maplist(row_dict, Against, First),
+        findall(R, ( member(R, Looked.reasons), adds(First, R) ), Second),
+        append(First, Second, Reasons0),
+        maplist(with_words(Looked.words), Reasons0, Reasons)
+    ).
+
+against(Id, Rows, Rejected) :-
+    (   record(rejected(Id, Rows0))
+    ->  Rows = Rows0,
+        Rejected = true
+    ;   record(nonviable(Id, Rows0))
+    ->  Rows = Rows0,
+        ( record(ranked(Id, _)) -> Rejected = true ; Rejected = false )
+    ;   Rows = [],
+        Rejected = false
+    ).
+
+%   adds(+First, +Reason): the reasons that decided do not say so yet.
+adds([], _) :- !.
+adds(First, Reason) :-
+    Kind = Reason.kind,
+    Kind \== over_candidate_limit,
+    \+ ( member(Other, First), Other.kind == Kind ).
+
+with_words(Words, Reason0, Reason) :-
+    (   Reason0.kind == lexical
+    ->  Reason = Reason0.put(words, Words)
+    ;   Reason = Reason0
+    ).
+
+row_dict(Row, Dict) :-
+    findall(Key-Value, ( member([Key, Value0], Row), row_value(Value0, Value) ), Pairs),
+    dict_create(Dict, _, Pairs).
+
+row_value([nested|Row], Value) :- !, row_dict(Row, Value).
+row_value(Value, Value).
+
+looked_at(Id, Looked) :-
+    question(Question),
+    record(session(_, _, Stemmer)),
+    record(unit(Id, Facts)),
+    unit_dict(Id, Facts, Unit),
+    sources(Sources),
+    record(floor(Floor)),
+    ( record(ranked(Id, Rank)) -> true ; Rank = null ),
+    ( record(negated(Id)) -> Negated = true ; Negated = false ),
+    ( record(vetoed(Id, Rule)) -> true ; Rule = null ),
+    explain_unit(Question.put(_{ stemmer: Stemmer, unit: Unit, sources: Sources, rank: Rank,
+                                 negated: Negated, vetoed: Rule, floor: Floor,
+                                 sensors: [], admitted: [], retained: [] }),
+                 Looked).
+
+question(Question) :-
+    findall(Key-Value, record(input(Key, Value)), Pairs),
+    dict_create(Question, _, [words-null, rules-null|Pairs]).
+
+sources(_{text: [Text], needs: Needs, history: History}) :-
+    source_list(text, [Text]),
+    source_list(needs, Needs),
+    source_list(history, History).
+
+source_list(Kind, Sources) :-
+    findall(_{terms: Terms, rarities: Rarities}, record(source(Kind, _, Terms, Rarities)), Sources).
+
+unit_dict(Id, [Kind, Priority, Trust, Capability, Flags, Relations, Names, Groups, Triggers, Fields], Unit) :-
+    Flags = [Pinned, Mandatory, Visible, Available],
+    Relations = [Requires, Suggests, Conflicts, Supersedes],
+    Fields = [Name, Alias, Description, Category, Parameters, Examples],
+    Unit = _{ id: Id, kind: Kind, priority: Priority, trust: Trust, capability: Capability,
+              pinned: Pinned, mandatory: Mandatory, visible: Visible, available: Available,
+              requires: Requires, suggests: Suggests, conflicts: Conflicts, supersedes: Supersedes,
+              names: Names, groups: Groups, triggers: Triggers,
+              fields: _{ name: Name, alias: Alias, description: Description, category: Category,
+                         parameters: Parameters, examples: Examples } }.
+
+                /*******************************
+                *            WHAT IF           *
+                *******************************/
+
+%!  what_if(+Unit) is det.
+%
+%   Print what the host would have to change for a unit to be chosen by the rules. (Tokens are not counted
+%   here: a budget is judged by Python's `view.what_if`.)
+
+what_if(Unit) :-
+    what_if(Unit, Changes),
+    known(Unit, Id),
+    (   Changes = none(Reason)
+    ->  sentence(Reason, Sentence),
+        format("nothing that the host can change here shows ~w: ~w~n", [Id, Sentence])
+    ;   Changes == []
+    ->  format("~w is chosen already~n", [Id])
+    ;   findall(Text, ( member(Change, Changes), change_text(Change, Text) ), Texts),
+        atomic_list_concat(Texts, ', and ', Listed),
+        format("~w would be chosen: ~w~n", [Id, Listed])
+    ).
+
+change_text(Change, Text) :-
+    Change =.. [What, Value],
+    atomic_list_concat([What, ' ', Value], Text).
+
+%!  what_if(+Unit, -Changes) is det.
+%
+%   At most four changes `grant(Capability)`, `undeny(Id)`, `enable(Id)` or `select(Id)`, tried by selecting
+%   again and irreducible; `none(Reason)` where there are none.
+
+what_if(Unit, Changes) :-
+    known(Unit, Id),
+    question(Question),
+    setup_call_cleanup(
+        session_catalog(Handle),
+        search(4, Id, Question.put(catalog, Handle), [], Changes),
+        catalog_destroy(_{catalog: Handle}, _)).
+
+session_catalog(Handle) :-
+    record(session(_, _, Stemmer)),
+    catalog_create(_{stemmer: Stemmer}, Created),
+    Handle = Created.catalog,
+    findall(Unit, ( record(unit(Id, Facts)), unit_dict(Id, Facts, Unit) ), Units),
+    catalog_change(_{catalog: Handle, remove: [], units: Units}, _).
+
+search(Left, Id, Question, Made, Changes) :-
+    select(Question, Reply),
+    (   get_dict(error, Reply, Error)
+    ->  Changes = none(_{kind: contradicts_itself, units: [Id, Error.kind]})
+    ;   member([Id|_], Reply.active)
+    ->  irreducible(Made, Id, Question, Changes)
+    ;   reasons_of(Id, Question, Reply, Reasons),
+        remedies(_{unit: Id, reasons: Reasons}, Remedy),
+        step(Remedy, Left, Id, Question, Made, Changes)
+    ).
+
+step(Remedy, Left, Id, Question, Made, Changes) :-
+    (   get_dict(blocker, Remedy, Blocker)
+    ->  Changes = none(Blocker)
+    ;   get_dict(look_at, Remedy.change, Other)
+    ->  what_if(Other, Inner),
+        (   is_list(Inner),
+            Inner = [Change|_]
+        ->  Next is Left - 1,
+            made(Change, Question, Question1),
+            search(Next, Id, Question1, [Change|Made], Changes)
+        ;   Changes = Inner
+        )
+    ;   dict_pairs(Remedy.change, _, [What-Value]),
+        Change =.. [What, Value],
+        (   ( Left =:= 0 ; memberchk(Change, Made) )
+        ->  Changes = none(_{kind: no_evidence})
+        ;   Next is Left - 1,
+            made(Change, Question, Question1),
+            search(Next, Id, Question1, [Change|Made], Changes)
+        )
+    ).
+
+%   made(+Change, +Question0, -Question): the policy with the change made.
+made(grant(Capability), Q0, Q) :-
+    (   Q0.capabilities == null
+    ->  findall(C, ( record(unit(_, [_, _, host, C|_])), C \== null ), Granted)
+    ;   Granted = Q0.capabilities
+    ),
+    Q = Q0.put(capabilities, [Capability|Granted]).
+made(select(Id), Q0, Q) :-
+    Q = Q0.put(selected, [Id|Q0.selected]).
+made(undeny(Id), Q0, Q) :-
+    without(Id, Q0.denied, Denied),
+    Q = Q0.put(denied, Denied).
+made(enable(Id), Q0, Q) :-
+    without(Id, Q0.disabled, Disabled),
+    Q = Q0.put(disabled, Disabled).
+
+without(Id, Patterns, Rest) :-
+    findall(P, ( member(P, Patterns), \+ ( patterns([P], Ready), matches(Ready, Id) ) ), Rest).
+
+reasons_of(Id, Question, Reply, Reasons) :-
+    (   ( member([Id, Reasons0], Reply.rejected) ; member([Id, Reasons0], Reply.nonviable) )
+    ->  Reasons = Reasons0
+    ;   record(session(_, _, Stemmer)),
+        record(unit(Id, Facts)),
+        unit_dict(Id, Facts, Unit),
+        ( nth1(Rank0, Reply.ranked, Id) -> Rank = Rank0 ; Rank = null ),
+        ( memberchk(Id, Reply.negated) -> Negated = true ; Negated = false ),
+        explain_unit(Question.put(_{ stemmer: Stemmer, unit: Unit, sources: Reply.sources, rank: Rank,
+                                     negated: Negated, vetoed: null, floor: Reply.relative_floor,
+                                     sensors: [], admitted: [], retained: [] }),
+                     Looked),
+        Reasons = Looked.reasons
+    ).
+
+irreducible(Made, Id, Question0, Changes) :-
+    question(Base0),
+    Base = Base0.put(catalog, Question0.catalog),
+    drop_idle(Made, Made, Id, Base, Changes).
+
+drop_idle([], Kept, _, _, Kept).
+drop_idle([Change|Rest], Kept0, Id, Base, Kept) :-
+    subtract(Kept0, [Change], Fewer),
+    foldl_made(Fewer, Base, Question),
+    (   select(Question, Reply),
+        \+ get_dict(error, Reply, _),
+        member([Id|_], Reply.active)
+    ->  drop_idle(Rest, Fewer, Id, Base, Kept)
+    ;   drop_idle(Rest, Kept0, Id, Base, Kept)
+    ).
+
+foldl_made([], Q, Q).
+foldl_made([Change|Changes], Q0, Q) :-
+    made(Change, Q0, Q1),
+    foldl_made(Changes, Q1, Q).

@@ -1,0 +1,139 @@
+"""Word scores of large catalogs, counted with numpy from the rules' own vectors.
+
+The rules say what a word weighs in a unit and which words a text has; here the sums are made, in the same
+integers, for the units that could be candidates. Which of them are is for the rules to say.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from array import array
+from typing import TYPE_CHECKING, Any
+
+from rlm.catalog.snapshot import Snapshot
+from rlm.symbolic.engine import engine
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_CHUNK = 2_000
+
+
+def numpy_is_there() -> bool:
+    """Whether numpy can be imported (extra ``semantic``); it is not imported here."""
+    return importlib.util.find_spec("numpy") is not None
+
+
+class Postings:
+    """For each term the units that have it, with weights, by the rules' numbers for units."""
+
+    def __init__(self) -> None:
+        self._units: dict[str, array[int]] = {}
+        self._weights: dict[str, array[int]] = {}
+        self._numbers: dict[str, int] = {}
+        self._dead: list[int] = []
+        self._next = 1
+        self._seen: Snapshot | None = None
+
+    def follow(self, handle: int | None, snapshot: Snapshot) -> None:
+        """Come up to date with the rules, which have just been told of ``snapshot``."""
+        if self._seen is snapshot:
+            return
+        while True:
+            reply = engine().call(
+                "catalog_vectors", {"catalog": handle, "first": self._next, "last": self._next + _CHUNK - 1}
+            )
+            self._add(reply)
+            self._next = min(self._next + _CHUNK, reply["next"])
+            if self._next >= reply["next"]:
+                break
+        gone = [id for id in self._numbers if id not in snapshot.units]
+        self._dead.extend(self._numbers.pop(id) for id in gone)
+        self._seen = snapshot
+
+    def _add(self, reply: dict[str, Any]) -> None:
+        rows = zip(reply["numbers"], reply["ids"], reply["terms"], reply["weights"], strict=True)
+        for number, id, terms, weights in rows:
+            old = self._numbers.get(id)
+            if old is not None:
+                self._dead.append(old)
+            self._numbers[id] = number
+            for term, weight in zip(terms, weights, strict=True):
+                units = self._units.get(term)
+                if units is None:
+                    units = self._units[term] = array("i")
+                    self._weights[term] = array("i")
+                units.append(number)
+                self._weights[term].append(weight)
+
+    def words(self, analysis: dict[str, Any], floor: int) -> dict[str, Any]:
+        """``words`` for ``rlm_select:select/2``.
+
+        Args:
+            analysis: the reply of ``analyse``.
+            floor: thousandths; units whose words cannot reach it are left out, unless they are watched.
+        """
+        import numpy as np
+
+        dead = np.array(self._dead, dtype=np.int64)
+        alive = np.ones(self._next, dtype=bool)
+        alive[dead] = False
+        text = _Scored(self, analysis["text"], alive, bool(self._dead))
+        needs = [_Scored(self, terms, alive, bool(self._dead)) for terms in analysis["needs"]]
+        history = [_Scored(self, terms, alive, bool(self._dead)) for terms in analysis["history"]]
+        reach = text.scores.copy()
+        for scored in needs:
+            reach += scored.scores
+        for scored, factor in zip(history, analysis["factors"], strict=True):
+            reach += scored.scores * factor // 1000
+        kept = reach >= max(floor, 1)
+        kept[np.array(analysis["watch"], dtype=np.int64)] = True
+        return {
+            "text": [text.plain(kept)],
+            "needs": [scored.plain(kept) for scored in needs],
+            "history": [scored.plain(kept) for scored in history],
+        }
+
+
+class _Scored:
+    """The scores of one text over all units."""
+
+    def __init__(self, postings: Postings, terms: list[str], alive: NDArray[np.bool_], holes: bool) -> None:
+        import numpy as np
+
+        self.terms: list[str] = []
+        self.rarities: list[int] = []
+        self.scores = np.zeros(len(alive), dtype=np.int64)
+        size = len(postings._numbers)
+        for term in terms:
+            if term not in postings._units:
+                continue
+            units = np.frombuffer(postings._units[term], dtype=np.int32)
+            weights = np.frombuffer(postings._weights[term], dtype=np.int32)
+            if holes:
+                there = alive[units]
+                units, weights = units[there], weights[there]
+            if len(units):
+                rare = rarity(size, len(units))
+                self.terms.append(term)
+                self.rarities.append(rare)
+                self.scores[units] += rare * weights.astype(np.int64) // 1000
+
+    def plain(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
+        import numpy as np
+
+        numbers = np.nonzero(kept & (self.scores > 0))[0]
+        return {
+            "terms": self.terms,
+            "rarities": self.rarities,
+            "numbers": numbers.tolist(),
+            "scores": self.scores[numbers].tolist(),
+        }
+
+
+def rarity(size: int, frequency: int) -> int:
+    """As ``rlm_index:rarity/3``; tested to be the same."""
+    rare = math.log(1 + (size - frequency + 0.5) / (frequency + 0.5)) / math.log(1 + (size - 0.5) / 1.5)
+    return math.floor(1000 * rare + 0.5)

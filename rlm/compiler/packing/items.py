@@ -1,0 +1,48 @@
+"""The nouns of packing: units reduced to what they cost and what they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rlm.model.turn import Class
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One way to show a unit. ``utility`` is the usefulness that survives in it, in thousandths."""
+
+    name: str
+    tokens: int
+    utility: int
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One active unit. ``forms``: the full one first; ``requires`` may be cyclic; ``weight`` in thousandths."""
+
+    id: str
+    klass: Class
+    forms: tuple[Form, ...]
+    requires: tuple[str, ...] = ()
+    weight: int = 1000
+    must_stay: bool = False
+
+
+Choice = Mapping[str, Form | None]
+
+
+def smallest(item: Item) -> Form:
+    """The form of fewest tokens, of several the most useful one."""
+    return min(item.forms, key=lambda form: (form.tokens, -form.utility))
+
+
+def missing(id: str, items: Mapping[str, Item], choice: Choice) -> list[Item]:
+    """The unit and all that it requires, directly or not, that is among ``items`` and not kept."""
+    queue, seen = [items[id]], {id}
+    for item in queue:
+        for need in item.requires:
+            if need not in seen and need in items and choice[need] is None:
+                seen.add(need)
+                queue.append(items[need])
+    return queue

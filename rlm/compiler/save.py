@@ -1,0 +1,131 @@
+"""Save a compile as a session file that a bare ``swipl prolog/rlm.pl`` can be asked about.
+
+The file is plain terms, one a line: ``rlm_session`` reads them against a closed grammar and calls none of
+them. It holds the units' descriptions and the user's text, so it is readable by its owner only.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlm.catalog.facts import facts_of
+from rlm.compiler import rules
+from rlm.errors import ConfigurationError
+from rlm.model.unit import Unit
+
+if TYPE_CHECKING:
+    from rlm.compiler.view import CompiledContext
+
+SUFFIX = ".rlm"
+_FORMAT = 1
+_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n"}
+
+
+def save(view: CompiledContext, path: Path) -> Path:
+    """Write the session, atomically.
+
+    Raises:
+        ConfigurationError: ``wrong_suffix``.
+        OSError: where the file cannot be written.
+    """
+    if path.suffix != SUFFIX:
+        raise ConfigurationError("wrong_suffix", f"a session file is called *{SUFFIX}, not {path.name!r}")
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".new")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            for line in session_lines(view):
+                file.write(f"{line}.\n")
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return path
+
+
+def session_lines(view: CompiledContext) -> Iterator[str]:
+    """The terms of a session, without their full stops."""
+    selection = view.selection
+    yield term("session", _FORMAT, view.fingerprint, view._snapshot.stemmer)
+    asked = rules.selection_args(view.turn, view.policy, None)
+    for key in sorted(asked.keys() - {"words", "rules"}):
+        yield term("input", key, asked[key])
+    yield term("ledger", view.ledger.total, view.ledger.limit)
+    yield term("floor", selection.floor)
+    for kind, sources in sorted(selection.sources.items()):
+        for place, source in enumerate(sources, 1):
+            yield term("source", kind, place, source["terms"], source["rarities"])
+    for unit in sorted(view._snapshot.units.values(), key=lambda unit: unit.id):
+        yield term("unit", unit.id, _facts(unit))
+    shown = {item.unit.id: item.block for item in view.shown} if view._shown is not None else {}
+    for chosen in selection.chosen:
+        block = shown.get(chosen.id)
+        rows: list[Mapping[str, Any]] = [*chosen.reasons]
+        if chosen.id in view._dropped:
+            tokens, free = view._dropped[chosen.id]
+            rows.insert(0, {"kind": "packed_out", "tokens": tokens, "free": free})
+        form = None if chosen.id in view._dropped else block.form if block else "full"
+        yield term("active", chosen.id, form, block.tokens if block else 0, _rows(rows))
+    for name, table in (("rejected", selection.rejected), ("nonviable", selection.nonviable)):
+        for id, reasons in sorted(table.items()):
+            yield term(name, id, _rows(reasons))
+    for id, rank in selection.rank.items():
+        yield term("ranked", id, rank)
+    for id in sorted(selection.negated):
+        yield term("negated", id)
+    for id, rule in sorted(selection.vetoed.items()):
+        yield term("vetoed", id, rule)
+
+
+def _facts(unit: Unit) -> list[Any]:
+    facts = facts_of(unit)
+    fields = facts["fields"]
+    return [
+        *(facts[name] for name in ("kind", "priority", "trust", "capability")),
+        [facts[name] for name in ("pinned", "mandatory", "visible", "available")],
+        [facts[name] for name in ("requires", "suggests", "conflicts", "supersedes")],
+        *(facts[name] for name in ("names", "groups", "triggers")),
+        [fields[name] for name in ("name", "alias", "description", "category", "parameters", "examples")],
+    ]
+
+
+def _rows(reasons: Iterable[Mapping[str, Any]]) -> list[Any]:
+    return [_row(reason) for reason in reasons]
+
+
+def _row(reason: Mapping[str, Any]) -> list[Any]:
+    return [
+        [key, ["nested", *_row(value)] if isinstance(value, Mapping) else value] for key, value in reason.items()
+    ]
+
+
+# -- terms ------------------------------------------------------------------------------------------
+
+
+def term(name: str, *args: Any) -> str:
+    """A Prolog term with plain arguments, as text."""
+    return f"{name}({','.join(_written(arg) for arg in args)})"
+
+
+def _written(value: Any) -> str:
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, str):
+        return _quoted(value)
+    return f"[{','.join(_written(item) for item in value)}]"
+
+
+def _quoted(text: str) -> str:
+    written = "".join(
+        _ESCAPES.get(char) or (char if char.isprintable() else f"\\x{ord(char):x}\\") for char in text
+    )
+    return f"'{written}'"

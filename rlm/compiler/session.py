@@ -1,0 +1,153 @@
+"""A conversation whose tools block only grows: providers cache prefixes, and a block that changes costs money.
+
+Tools that were shown stay, in their place and byte for byte, and new ones come behind them. The block is
+compacted, made anew from this turn's evidence alone, only as a stated event: when a kept tool may not be
+shown any more, when something supersedes it, when its text changed, when the budget is full, or when the
+host says so.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from rlm.catalog.catalog import Catalog
+from rlm.compiler.compile import compile as compile_view
+from rlm.compiler.render import native_tools
+from rlm.compiler.rules import superseded
+from rlm.compiler.view import CompiledContext
+from rlm.errors import BudgetError
+from rlm.model.base import Noun
+from rlm.model.policy import Policy
+
+REMEMBERED_TURNS = 3
+
+
+class CompactionReason(enum.StrEnum):
+    """Why the tools block was made anew."""
+
+    HOST = "host"
+    NOT_SHOWABLE = "not_showable"
+    SUPERSEDED = "superseded"
+    CHANGED = "changed"
+    BUDGET = "budget"
+
+
+class Compaction(Noun):
+    """One compaction: the turn (from 1), why, the units that caused it, and what the block lost by it."""
+
+    turn: int
+    reason: CompactionReason
+    units: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+
+
+class Session:
+    """Compiles the turns of one conversation. Not for use from several threads at once.
+
+    Args:
+        catalog: the units.
+        policy: the host's word; it may be changed between turns (``session.policy = ...``).
+        tools: where schemas stand, as in ``rlm.compile``.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        *,
+        policy: Policy | None = None,
+        tools: Literal["native", "text"] = "native",
+    ) -> None:
+        self.catalog = catalog
+        self.policy = policy or Policy()
+        self.compactions: list[Compaction] = []
+        self._tools: Literal["native", "text"] = tools
+        self._turn = 0
+        self._texts: list[str] = []
+        self._view: CompiledContext | None = None
+        self._asked = False
+
+    @property
+    def view(self) -> CompiledContext | None:
+        """The view of the last turn."""
+        return self._view
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Ids of the tools in the block, in order."""
+        return self._view.callable if self._view is not None else ()
+
+    def compact(self) -> None:
+        """Make the block anew at the next turn."""
+        self._asked = True
+
+    def compile(self, text: str, **evidence: Any) -> CompiledContext:
+        """Compile the next turn; ``evidence`` as in ``rlm.compile`` (needs, signals, sensors, messages...).
+
+        A compaction of this turn, if there was one, is the last of ``session.compactions``.
+        """
+        self._turn += 1
+        evidence = {"history": tuple(reversed(self._texts)), **evidence}
+        kept = self.kept
+        view: CompiledContext | None = None
+        cause: tuple[CompactionReason, tuple[str, ...]] | None = None
+        if self._asked and kept:
+            cause = CompactionReason.HOST, ()
+        else:
+            try:
+                view = self._compile(text, kept, evidence)
+                cause = self._cause(view, kept) if kept else None
+            except BudgetError:
+                if not kept:
+                    raise
+                cause = CompactionReason.BUDGET, ()
+        if cause is not None or view is None:
+            view = self._compile(text, (), evidence)
+        if cause is not None:
+            reason, units = cause
+            lost = tuple(id for id in kept if id not in view.callable)
+            self.compactions.append(Compaction(turn=self._turn, reason=reason, units=units, lost=lost))
+        self._asked = False
+        self._texts = [*self._texts, text][-REMEMBERED_TURNS:]
+        self._view = view
+        return view
+
+    def _compile(self, text: str, kept: tuple[str, ...], evidence: Mapping[str, Any]) -> CompiledContext:
+        return compile_view(
+            self.catalog, text, policy=self.policy, retained=kept, tools=self._tools, **evidence
+        )
+
+    def _cause(
+        self, view: CompiledContext, kept: tuple[str, ...]
+    ) -> tuple[CompactionReason, tuple[str, ...]] | None:
+        """What forces the block to be made anew, if anything does."""
+        missing = tuple(id for id in kept if id not in view.active)
+        if any(id in view.packed_out for id in missing) or view.packed_out:
+            return CompactionReason.BUDGET, view.packed_out
+        if missing:
+            return CompactionReason.NOT_SHOWABLE, missing
+        waiting = self._superseders(view, set(kept))
+        if waiting:
+            return CompactionReason.SUPERSEDED, waiting
+        if not self._grows(view):
+            return CompactionReason.CHANGED, ()
+        return None
+
+    def _superseders(self, view: CompiledContext, kept: set[str]) -> tuple[str, ...]:
+        units = view._snapshot.units
+        found = []
+        for id, rows in view.selection.rejected.items():
+            for row in rows:
+                through = units.get(row.get("through", id))
+                if row["kind"] == "conflict_with" and row["unit"] in kept and through is not None:
+                    if row["unit"] in superseded(through, units):
+                        found.append(id)
+        return tuple(found)
+
+    def _grows(self, view: CompiledContext) -> bool:
+        """Whether the new block begins with the old one, byte for byte."""
+        if self._view is None:
+            return True
+        before = native_tools(self._view.shown, "openai")
+        return native_tools(view.shown, "openai")[: len(before)] == before

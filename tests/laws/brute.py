@@ -1,0 +1,172 @@
+"""The semantics of selection once more, as naively as the architecture document writes it down.
+
+*What* is a candidate, and in which order the evidence stands, is given; everything after it is worked out here:
+viability by iterating to the greatest fixpoint, closures by walking, one pass in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from tests.laws.facts import NARROWABLE, Facts, reached
+
+
+class ImpossibleError(Exception):
+    """A configuration that no projection can honour: ``kind``, and the units that are to blame."""
+
+    def __init__(self, kind: str, units: Iterable[str]) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.units = sorted(units)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the text and the signals said: ids at or above the floor, best first; names do not count
+    against the limit; ``negated`` are the ids that the user's own text rules out."""
+
+    ranked: Sequence[str] = ()
+    names: Collection[str] = ()
+    negated: Collection[str] = ()
+
+
+@dataclass
+class Outcome:
+    """Active ids in the order of admission, and why each rejected root was turned away."""
+
+    active: list[str] = field(default_factory=list)
+    rejected: dict[str, str] = field(default_factory=dict)
+
+
+def select(facts: Facts, evidence: Evidence) -> Outcome:
+    """The one selection that the document allows; ``ImpossibleError`` where there is none."""
+    return _Selecting(facts, evidence).outcome()
+
+
+class _Selecting:
+    def __init__(self, facts: Facts, evidence: Evidence) -> None:
+        self.facts = facts
+        self.evidence = evidence
+        self.chosen = Outcome()
+        self.host = [id for id in sorted(facts.policy.selected) if id not in facts.pinned]
+        tools = sorted(facts.every_tool, key=lambda id: (-facts.units[id].priority, id))
+        self.later = list(dict.fromkeys(id for id in (*evidence.ranked, *tools) if self.stands_alone(id)))
+        self.firm = viable(facts, facts.eligible, [*facts.pinned, *self.host, *self.later])
+        protected = self.walk(facts.pinned, self.firm) | self.walk(self.host, self.firm)
+        spoken_of = set(evidence.negated) - facts.every_tool - protected
+        self.open = viable(facts, facts.eligible - spoken_of, [*facts.pinned, *self.host, *self.later])
+
+    def stands_alone(self, id: str) -> bool:
+        """Whether a candidate comes after those of the host."""
+        return id in self.facts.eligible and id not in self.facts.pinned and id not in self.host
+
+    def outcome(self) -> Outcome:
+        self.together("pinned", [id for id in self.facts.pinned if self.may_be_pinned(id)])
+        self.together("selected", [id for id in self.host if self.fits(id, self.firm)])
+        taken = 0
+        for id in self.in_order():
+            if id in self.chosen.active:
+                continue
+            counted = id in self.evidence.ranked and id not in self.evidence.names
+            if counted and taken >= self.facts.policy.candidate_limit and id not in self.facts.every_tool:
+                self.chosen.rejected[id] = "over_candidate_limit"
+            elif self.fits(id, self.open):
+                self.chosen.active += sorted(self.closure([id], self.open) or ())
+                taken += counted
+        for id in [suggested for id in self.chosen.active for suggested in self.facts.units[id].suggests]:
+            if id in self.facts.units and id not in self.chosen.active and self.fits(id, self.open):
+                self.chosen.active += sorted(self.closure([id], self.open) or ())
+        return self.chosen
+
+    # -- order --------------------------------------------------------------------------------------
+
+    def in_order(self) -> Iterator[str]:
+        """The later candidates, each superseder before the first whose closure has what it supersedes."""
+        told: set[str] = set()
+
+        def tell(id: str) -> Iterator[str]:
+            if id in told:
+                return
+            told.add(id)
+            inside = self.walk([id], self.open)
+            for other in self.later:
+                if any(self.facts.supersedes(other, member) for member in inside):
+                    yield from tell(other)
+            yield id
+
+        for id in self.later:
+            yield from tell(id)
+
+    # -- admission ----------------------------------------------------------------------------------
+
+    def may_be_pinned(self, id: str) -> bool:
+        """Whether a pinned unit can be shown; an error where anything but a grant or scope is missing."""
+        if id in self.firm:
+            return True
+        if self.causes(id) <= NARROWABLE:
+            self.chosen.rejected[id] = "narrowed"
+            return False
+        raise ImpossibleError("pinned_blocked", [id])
+
+    def causes(self, id: str) -> set[str]:
+        """Everything that keeps a unit out, at the bottom of its requirements."""
+        facts = self.facts
+        out = reached([id], lambda at: [n for n in facts.needs.get(at, ()) if n not in self.firm])
+        return {kind for at in out for kind in (facts.blockers(at) if at in facts.units else ("missing",))}
+
+    def together(self, tier: str, roots: list[str]) -> None:
+        """All closures of the host's own wishes at once."""
+        members = self.closure(roots, self.firm)
+        if members is None:
+            raise ImpossibleError(f"{tier}_blocked", roots)
+        for one, other in combinations(sorted(members), 2):
+            if self.facts.clash(one, other):
+                raise ImpossibleError(f"{tier}_conflict", (one, other))
+        self.chosen.active += sorted(members)
+
+    def fits(self, id: str, allowed: Collection[str]) -> bool:
+        """Whether a root can be admitted whole; if not, it is rejected."""
+        members = self.closure([id], allowed) if id in allowed else None
+        if members is None:
+            self.chosen.rejected[id] = "dependency_out"
+        elif id not in members:
+            self.chosen.rejected[id] = "contradicts_itself"
+        elif any(self.facts.clash(member, active) for member in members for active in self.chosen.active):
+            self.chosen.rejected[id] = "lost"
+        elif any(self.facts.clash(one, other) for one, other in combinations(members, 2)):
+            self.chosen.rejected[id] = "contradicts_itself"
+        else:
+            return True
+        return False
+
+    def closure(self, roots: Iterable[str], allowed: Collection[str]) -> set[str] | None:
+        """What admitting the roots adds to what is active; None where a requirement cannot be met."""
+        active = set(self.chosen.active)
+        members = self.walk([id for id in roots if id not in active], allowed)
+        members = {id for id in members if not any(self.facts.supersedes(other, id) for other in members)}
+        present = members | active
+        unmet = any(not self.facts.met(need, present) for id in members for need in self.facts.needs[id])
+        return None if unmet else members
+
+    def walk(self, roots: Iterable[str], allowed: Collection[str]) -> set[str]:
+        """The roots and what they require, as far as it is allowed and not met already."""
+        active = self.chosen.active
+
+        def step(id: str) -> list[str]:
+            needs = self.facts.needs.get(id, ())
+            return [need for need in needs if need in allowed and not self.facts.met(need, active)]
+
+        return reached([id for id in roots if id in allowed], step)
+
+
+def viable(facts: Facts, among: Collection[str], candidates: Collection[str]) -> set[str]:
+    """The greatest set in which every requirement is met by a member, or by a candidate that supersedes it."""
+    kept = set(among)
+    while True:
+        standing = kept & set(candidates)
+        out = {id for id in kept for need in facts.needs[id] if not (need in kept or facts.met(need, standing))}
+        if not out:
+            return kept
+        kept -= out

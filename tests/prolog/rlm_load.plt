@@ -1,0 +1,63 @@
+:- encoding(utf8).
+:- use_module(library(plunit)).
+:- use_module(library(readutil), []).
+:- use_module('../../prolog/rlm_load').
+
+:- begin_tests(rlm_load).
+
+%   loading(+Lines, -Findings): what is found in a file of these lines.
+loading(Lines, Findings) :-
+    tmp_file_stream(File, Out, [extension(pl), encoding(utf8)]),
+    forall(member(Line, Lines), ( write(Out, Line), nl(Out) )),
+    close(Out),
+    load_strictly(File, Findings),
+    nb_setval(loaded, File).
+
+unload :-
+    nb_getval(loaded, File),
+    unload_file(File),
+    delete_file(File).
+
+found([Line, Severity], Findings) :-
+    member(Finding, Findings),
+    get_dict(line, Finding, Line),
+    get_dict(severity, Finding, Severity),
+    get_dict(file, Finding, File),
+    nb_getval(loaded, File).
+
+test(good, [true(Findings == []), cleanup(unload)]) :-
+    loading([':- module(load_good, []).', 'p(é).'], Findings).
+
+test(good_is_there, [nondet, true(X == 1), cleanup(unload)]) :-
+    loading([':- module(load_there, []).', 'p(1).'], _),
+    load_there:p(X).
+
+test(warning, [all(F == [[2, warning]]), cleanup(unload)]) :-
+    loading([':- module(load_warning, []).', 'p(X) :- q.'], Findings),
+    found(F, Findings).
+
+test(syntax, [all(F == [[3, error]]), cleanup(unload)]) :-
+    loading([':- module(load_syntax, []).', 'p(1).', 'p(2 3).'], Findings),
+    found(F, Findings).
+
+test(bad_is_not_there, [fail, cleanup(unload)]) :-
+    loading([':- module(load_bad, []).', 'p(1).', 'p(2 3).'], _),
+    catch(load_bad:p(_), error(existence_error(_, _), _), fail).
+
+test(every_fault, [all(F == [[2, warning], [3, error], [4, warning]]), cleanup(unload)]) :-
+    loading([':- module(load_all, []).', ':- fail.', 'p(', 'q(X) :- true.'], Findings0),
+    Findings0 = [_|_],
+    found(F, Findings0).
+
+test(place_is_said_once, [true(Message == 'Syntax error: Operator expected'), cleanup(unload)]) :-
+    loading([':- module(load_once, []).', 'p(2 3).'], [Finding]),
+    get_dict(message, Finding, Message).
+
+test(nothing_is_printed_elsewhere, [true(Hooks == []), cleanup(unload)]) :-
+    loading([':- module(load_hook, []).'], _),
+    findall(B, ( clause(user:message_hook(_, _, _), B), sub_term(rlm_load:_, B) ), Hooks).
+
+test(no_file, true(Finding.file == '/no/such/file.pl')) :-
+    load_strictly('/no/such/file.pl', [Finding]).
+
+:- end_tests(rlm_load).
