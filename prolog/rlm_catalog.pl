@@ -37,6 +37,7 @@ known by a number inside its catalog; numbers never decide anything, ids do.
 | start(Word, Length)                               | the longest key that starts with a word              |
 | signal(Name, Value, I, Weight)                    | host signals that ask for it                         |
 | above(I, J)                                       | I supersedes J, through any number of steps          |
+| next(I), size(N)                                  | the next number, and how many units there are        |
 */
 
 :- dynamic
@@ -64,10 +65,11 @@ catalog_create(Args, _{catalog: Handle}) :-
 declare(M) :-
     dynamic([ M:unit/6, M:number/2, M:pinned/1, M:mandatory/1, M:invisible/1, M:unavailable/1,
               M:requires/2, M:suggests/2, M:conflicts/2, M:supersedes/2,
-              M:key/3, M:start/2, M:signal/4, M:above/2, M:stale/0, M:next/1
+              M:key/3, M:start/2, M:signal/4, M:above/2, M:stale/0, M:next/1, M:size/1
             ]),
     index_declare(M),
-    assertz(M:next(1)).
+    assertz(M:next(1)),
+    assertz(M:size(0)).
 
 %!  scratch(+Stemmer, +Unit:dict, -Module) is det.
 %
@@ -79,7 +81,7 @@ scratch(Stemmer, Unit, rlm_units_scratch) :-
     clear(M),
     declare(M),
     assertz(catalog(scratch, M, Stemmer)),
-    add_unit(M, Stemmer, Unit).
+    add_units([Unit], M, Stemmer, 1, _).
 
 %   A module cannot be taken back; the next catalog gets it.
 clear(M) :-
@@ -128,9 +130,8 @@ catalog_stemmer(M, Stemmer) :-
 %!  catalog_size(+Module, -Size) is det.
 
 catalog_size(M, Size) :-
-    predicate_property(M:unit(_, _, _, _, _, _), number_of_clauses(Size)),
+    M:size(Size),
     !.
-catalog_size(_, 0).
 
                 /*******************************
                 *            CHANGE            *
@@ -144,12 +145,20 @@ catalog_change(Args, _{size: Size}) :-
     catalog_module(Args.catalog, M),
     catalog(Args.catalog, M, Stemmer),
     remove_units(Args.remove, M),
-    add_units(Args.units, M, Stemmer),
-    catalog_size(M, Size).
+    retract(M:next(First)),
+    add_units(Args.units, M, Stemmer, First, Next),
+    assertz(M:next(Next)),
+    retract(M:size(Size1)),
+    Size is Size1 + Next - First,
+    assertz(M:size(Size)).
 
 remove_units([], _) :- !.
 remove_units(Ids, M) :-
     findall(I, ( member(Id, Ids), M:number(Id, I) ), Is),
+    length(Is, Gone),
+    retract(M:size(Size0)),
+    Size is Size0 - Gone,
+    assertz(M:size(Size)),
     index_forget(M, Is),
     forall(member(I, Is), remove_unit(M, I)).
 
@@ -173,15 +182,13 @@ remove_unit(M, I) :-
     retractall(M:key(_, I, _)),
     retractall(M:signal(_, _, I, _)).
 
-add_units([], _, _).
-add_units([Unit|Units], M, Stemmer) :-
-    add_unit(M, Stemmer, Unit),
-    add_units(Units, M, Stemmer).
+add_units([], _, _, Next, Next).
+add_units([Unit|Units], M, Stemmer, I, Next) :-
+    add_unit(M, Stemmer, I, Unit),
+    J is I + 1,
+    add_units(Units, M, Stemmer, J, Next).
 
-add_unit(M, Stemmer, Unit) :-
-    retract(M:next(I)),
-    Next is I + 1,
-    assertz(M:next(Next)),
+add_unit(M, Stemmer, I, Unit) :-
     Id = Unit.id,
     assertz(M:unit(I, Id, Unit.kind, Unit.priority, Unit.trust, Unit.capability)),
     assertz(M:number(Id, I)),
@@ -194,8 +201,10 @@ add_unit(M, Stemmer, Unit) :-
     add_relations(Unit.conflicts, conflicts, M, I),
     add_relations(Unit.supersedes, supersedes, M, I),
     ( Unit.supersedes == [] -> true ; outdate(M) ),
-    add_names(Unit.names, name, M, I),
-    add_names(Unit.groups, group, M, I),
+    names_keys(Unit.names, Names),
+    add_keys(Names, name, M, I),
+    names_keys(Unit.groups, Groups),
+    add_keys(Groups, group, M, I),
     add_triggers(Unit.triggers, M, Stemmer, I),
     index_unit(M, Stemmer, I, Unit.fields).
 
@@ -205,11 +214,18 @@ add_relations([Id|Ids], Relation, M, I) :-
     assertz(M:Fact),
     add_relations(Ids, Relation, M, I).
 
-add_names([], _, _, _).
-add_names([Name|Names], What, M, I) :-
-    identifier_words(Name, Words),
+names_keys(Names, Keys) :-
+    findall(Words,
+            ( member(Name, Names),
+              identifier_words(Name, Words),
+              Words \== [] ),
+            Keys0),
+    sort(Keys0, Keys).
+
+add_keys([], _, _, _).
+add_keys([Words|Keys], What, M, I) :-
     add_key(Words, What, M, I),
-    add_names(Names, What, M, I).
+    add_keys(Keys, What, M, I).
 
 %   Signals that are looked for in a text become keys; every trigger also answers to a signal of the host.
 add_triggers([], _, _, _).
@@ -234,10 +250,7 @@ add_key(Words, What, M, I) :-
     Words = [First|_],
     length(Words, Length),
     atomic_list_concat(Words, ' ', Key),
-    (   M:key(Key, I, What)
-    ->  true
-    ;   assertz(M:key(Key, I, What))
-    ),
+    assertz(M:key(Key, I, What)),
     (   M:start(First, Known),
         Known >= Length
     ->  true

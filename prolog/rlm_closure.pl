@@ -172,7 +172,9 @@ out(World, Bad, I, Reasons) :-
 %   `m(I, dependency_of(J))`, in order. What others of them supersede is left out, with all that only it
 %   needed. `contradiction(A, B)` where a root would be left out so, or where two members conflict.
 
-closure(World, Bad, Active, Roots, Closure) :-
+closure(World, _, _, [Root], Closure), \+ needs(World, Root, _, _) =>
+    Closure = members([m(Root, root)]).
+closure(World, Bad, Active, Roots, Closure) =>
     root_members(Roots, Queue),
     gather(Queue, World, Bad, Active, [], Members0),
     World = world(M, _, _, _, _, _),

@@ -1,10 +1,11 @@
 :- encoding(utf8).
 :- module(rlm_evidence,
           [ analyse/2,            % +Args, -Reply
-            evidence/3,           % +Module, +Input, -Evidence
-            source_weights/3,     % +Module, +Input, -Sources
+            reading/3,            % +Module, +Text, -Reading
+            evidence/4,           % +Module, +Reading, +Input, -Evidence
+            source_weights/4,     % +Module, +Input, +Weights, -Sources
             ranked/5,             % +Module, :Usable, +Evidence, -Ranked, -Floors
-            negated_units/3       % +Module, +Text, -Is
+            negated_units/3       % +Module, +Reading, -Is
           ]).
 :- use_module(library(apply), [foldl/4, maplist/3]).
 :- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, nth1/3]).
@@ -12,7 +13,7 @@
 :- use_module(rlm_catalog, [catalog_module/2, catalog_size/2, catalog_stemmer/2]).
 :- use_module(rlm_index, [index_update/1, query_weights/4, vector_score/3, word_scores/3]).
 :- use_module(rlm_negation, [negated/2]).
-:- use_module(rlm_words, [fold/2, identifier_words/2, stems/3, token_words/2, tokens/2, words_terms/3]).
+:- use_module(rlm_words, [fold/2, identifier_words/2, stems/3, tokens/2, words_terms/3]).
 
 /** <module> Why a unit might matter now
 
@@ -61,7 +62,8 @@ text_limit(65_536).
 analyse(Args, _{text: Terms, needs: Needs, history: History, factors: Factors, watch: Watch}) :-
     catalog_module(Args.catalog, M),
     catalog_stemmer(M, Stemmer),
-    text_terms(Stemmer, Args.text, Terms),
+    reading(M, Args.text, Reading),
+    Reading = reading(_, _, Terms),
     maplist(text_terms(Stemmer), Args.needs, Needs),
     findall(Ts-Factor,
             ( history_factor(N, Factor),
@@ -69,23 +71,43 @@ analyse(Args, _{text: Terms, needs: Needs, history: History, factors: Factors, w
               text_terms(Stemmer, Text, Ts) ),
             Histories),
     pairs_keys_values(Histories, History, Factors),
-    findall(I, watched(M, Stemmer, Args, I), Is),
+    findall(I, watched(M, Reading, Args, I), Is),
     sort(Is, Watch).
 
-watched(M, Stemmer, Args, I) :-
-    wordless_evidence(M, Stemmer, Args, Pairs),
+watched(M, Reading, Args, I) :-
+    wordless_evidence(M, Reading, Args, Pairs),
     member(I-_, Pairs).
 watched(M, _, Args, I) :-
     member(Need, Args.needs),
-    elements(Need, Elements),
+    reading(M, Need, reading(_, Elements, _)),
     keyed_need(M, Elements, Need, I-_).
 
-text_terms(Stemmer, Text, Terms) :-
+%!  reading(+Module, +Text, -Reading) is det.
+%
+%   A text read once: `reading(Tokens, Elements, Terms)`.
+
+reading(M, Text, Reading) :-
+    catalog_stemmer(M, Stemmer),
+    read_text(Stemmer, Text, Reading).
+
+read_text(Stemmer, Text, reading(Tokens, Elements, Terms)) :-
     readable(Text, Read),
     tokens(Read, Tokens),
-    token_words(Tokens, Words),
+    token_elements(Tokens, '|', Elements),
+    element_words(Elements, Words),
     words_terms(Stemmer, Words, All),
     list_to_set(All, Terms).
+
+element_words([], []).
+element_words([Element|Elements], Words) :-
+    (   Element = el(Word, _)
+    ->  Words = [Word|Rest]
+    ;   Words = Rest
+    ),
+    element_words(Elements, Rest).
+
+text_terms(Stemmer, Text, Terms) :-
+    read_text(Stemmer, Text, reading(_, _, Terms)).
 
 readable(Text, Read) :-
     atom_length(Text, Length),
@@ -98,14 +120,13 @@ readable(Text, Read) :-
         atomic_list_concat([Head, '\n', Tail], Read)
     ).
 
-%   text_scores(+M, +Stemmer, +Given, +Text, -Scores, -Weights): of one text, counted here or given.
-text_scores(M, Stemmer, null, Text, Scores, Weights) =>
+%   term_scores(+M, +Given, +Terms, -Scores, -Weights): of one text, counted here or given.
+term_scores(M, null, Terms, Scores, Weights) =>
     index_update(M),
-    text_terms(Stemmer, Text, Terms),
     catalog_size(M, Size),
     query_weights(M, Size, Terms, Weights),
     word_scores(M, Weights, Scores).
-text_scores(_, _, Given, _, Scores, Weights) =>
+term_scores(_, Given, _, Scores, Weights) =>
     maplist(pair, Given.numbers, Given.scores, Scores),
     maplist(weight, Given.terms, Given.rarities, Weights).
 
@@ -124,67 +145,80 @@ given(Words, Source, N, Given) =>
                 *           EVIDENCE           *
                 *******************************/
 
-%!  evidence(+Module, +Input:dict, -Evidence) is det.
+%!  evidence(+Module, +Reading, +Input:dict, -Evidence) is det.
 %
 %   `evidence(Words, Others, Weights, Input)`: the scores of the text's words (by I), all other evidence
-%   (by I), and what each word of the text weighs (`w(Term, Rarity)`).
+%   (by I), and what each word of the text weighs (`w(Term, Rarity)`). `Reading` is that of the text.
 
-evidence(M, Input, evidence(Words, Others, Weights, Input)) :-
-    catalog_stemmer(M, Stemmer),
+evidence(M, Reading, Input, evidence(Words, Others, Weights, Input)) :-
+    Reading = reading(_, _, Terms),
     given(Input.words, text, 1, Given),
-    text_scores(M, Stemmer, Given, Input.text, Words, Weights),
-    findall(Pairs, other_evidence(M, Stemmer, Input, Pairs), Lists),
+    term_scores(M, Given, Terms, Words, Weights),
+    findall(Pairs, other_evidence(M, Reading, Input, Pairs), Lists),
     append(Lists, Unsorted),
     sort(0, @=<, Unsorted, Others).
 
-%!  source_weights(+Module, +Input:dict, -Sources:dict) is det.
+%!  source_weights(+Module, +Input:dict, +Weights, -Sources:dict) is det.
 %
 %   What each word of each text weighs, so that evidence for a single unit can be counted again later:
-%   `text`, `needs` and `history`, each a list of `terms` and `rarities`.
+%   `text`, `needs` and `history`, each a list of `terms` and `rarities`. `Weights` are those of the text.
 
-source_weights(M, Input, _{text: [Text], needs: Needs, history: History}) :-
-    catalog_stemmer(M, Stemmer),
-    text_weights(M, Stemmer, Input, text, 1, Input.text, Text),
-    findall(W, ( nth1(N, Input.needs, T), text_weights(M, Stemmer, Input, needs, N, T, W) ), Needs),
-    findall(W, ( nth1(N, Input.history, T), text_weights(M, Stemmer, Input, history, N, T, W) ), History).
+source_weights(M, Input, Weights, _{text: [Text], needs: Needs, history: History}) :-
+    weights_dict(Weights, Text),
+    texts_weights(M, Input, needs, Input.needs, Needs),
+    texts_weights(M, Input, history, Input.history, History).
 
-text_weights(M, Stemmer, Input, Source, N, Text, _{terms: Terms, rarities: Rarities}) :-
-    given(Input.words, Source, N, Given),
-    (   Given == null
-    ->  text_terms(Stemmer, Text, All),
-        catalog_size(M, Size),
-        query_weights(M, Size, All, Weights),
-        findall(T, member(w(T, _), Weights), Terms),
-        findall(R, member(w(_, R), Weights), Rarities)
-    ;   Terms = Given.terms,
-        Rarities = Given.rarities
+texts_weights(_, _, _, [], Dicts) =>
+    Dicts = [].
+texts_weights(M, Input, Source, Texts, Dicts) =>
+    findall(Dict,
+            ( nth1(N, Texts, Text),
+              given_source(Input.words, Source, N, Given),
+              reading(M, Text, reading(_, _, Terms)),
+              term_scores(M, Given, Terms, _, Weights),
+              weights_dict(Weights, Dict) ),
+            Dicts).
+
+%   Turns that count no more have no scores from outside.
+given_source(Words, Source, N, Given) :-
+    (   Words == null
+    ->  Given = null
+    ;   get_dict(Source, Words, Texts),
+        nth1(N, Texts, Given)
     ).
 
-%   other_evidence(+M, +Stemmer, +Input, -Pairs) is multi: one solution a kind and text.
-other_evidence(M, Stemmer, Input, Pairs) :-
-    wordless_evidence(M, Stemmer, Input, Pairs).
-other_evidence(M, Stemmer, Input, Pairs) :-
+weights_dict(Weights, _{terms: Terms, rarities: Rarities}) :-
+    unweighed(Weights, Terms, Rarities).
+
+unweighed([], [], []).
+unweighed([w(T, R)|Ws], [T|Ts], [R|Rs]) :-
+    unweighed(Ws, Ts, Rs).
+
+%   other_evidence(+M, +Reading, +Input, -Pairs) is multi: one solution a kind and text.
+other_evidence(M, Reading, Input, Pairs) :-
+    wordless_evidence(M, Reading, Input, Pairs).
+other_evidence(M, _, Input, Pairs) :-
     nth1(N, Input.needs, Need),
-    need_evidence(M, Stemmer, Input, N, Need, Pairs).
-other_evidence(M, Stemmer, Input, Pairs) :-
+    need_evidence(M, Input, N, Need, Pairs).
+other_evidence(M, _, Input, Pairs) :-
     history_factor(N, Factor),
     nth1(N, Input.history, Text),
     given(Input.words, history, N, Given),
-    text_scores(M, Stemmer, Given, Text, Scores, _),
+    reading(M, Text, reading(_, _, Terms)),
+    term_scores(M, Given, Terms, Scores, _),
     findall(I-e(history(N), Score),
             ( member(I-S, Scores),
               Score is S * Factor // 1000,
               Score > 0 ),
             Pairs).
 
-%   wordless_evidence(+M, +Stemmer, +Input, -Pairs) is multi: names, triggers, signals and sensors.
-wordless_evidence(M, _, Input, Pairs) :-
-    elements(Input.text, Elements),
+%   wordless_evidence(+M, +Reading, +Input, -Pairs) is multi: names, triggers, signals and sensors.
+wordless_evidence(M, reading(_, Elements, _), _, Pairs) :-
     findall(Length-I-Key, name_hit(M, Elements, Key, Length, I), Hits),
     first_names(M, Hits, Pairs).
-wordless_evidence(M, Stemmer, Input, Pairs) :-
+wordless_evidence(M, reading(_, Elements, _), _, Pairs) :-
     has_triggers(M),
-    elements(Input.text, Elements),
+    catalog_stemmer(M, Stemmer),
     findall(I-e(trigger(Signal, Value), Weight),
             trigger_hit(M, Stemmer, Elements, Signal, Value, I, Weight),
             Pairs).
@@ -207,16 +241,16 @@ wordless_evidence(M, _, Input, Pairs) :-
             Pairs).
 
 %   A need is a text of its own: its words count in full, but only near the best that it finds.
-need_evidence(M, Stemmer, Input, N, Need, Pairs) :-
+need_evidence(M, Input, N, Need, Pairs) :-
     given(Input.words, needs, N, Given),
-    text_scores(M, Stemmer, Given, Need, Scores, _),
+    reading(M, Need, reading(_, Elements, Terms)),
+    term_scores(M, Given, Terms, Scores, _),
     foldl(best, Scores, 0, Best),
     Least is max(Input.floor, Best * Input.relative_floor // 1000),
     findall(I-e(need(Need), S),
             ( member(I-S, Scores),
               S >= Least ),
             Worded),
-    elements(Need, Elements),
     findall(Pair, keyed_need(M, Elements, Need, Pair), Keyed0),
     sort(Keyed0, Keyed),
     append(Worded, Keyed, Pairs).
@@ -240,13 +274,8 @@ has_triggers(M) :-
                 *         NAMES IN TEXT        *
                 *******************************/
 
-%   elements(+Text, -Elements): the words of a text as `el(Word, Marked)`, `|` where a sequence ends.
-%   A word is `marked` where it stands quoted, called or mentioned.
-elements(Text, Elements) :-
-    readable(Text, Read),
-    tokens(Read, Tokens),
-    token_elements(Tokens, '|', Elements).
-
+%   token_elements(+Tokens, +Before, -Elements): the words of a text as `el(Word, Marked)`, and `|` where a
+%   sequence ends. A word is `marked` where it stands quoted, called or mentioned.
 token_elements([], _, []).
 token_elements([p(Char)|Tokens], _, ['|'|Elements]) :-
     token_elements(Tokens, Char, Elements).
@@ -431,14 +460,12 @@ add_score(e(_, S), Sum0, Sum) :-
                 *           NEGATION           *
                 *******************************/
 
-%!  negated_units(+Module, +Text, -Is:ordset) is det.
+%!  negated_units(+Module, +Reading, -Is:ordset) is det.
 %
 %   The units that the user's own words forbid: those whose name, alias, path, namespace or server is just
 %   what a negation in the text speaks of.
 
-negated_units(M, Text, Is) :-
-    readable(Text, Read),
-    tokens(Read, Tokens),
+negated_units(M, reading(Tokens, _, _), Is) :-
     negated(Tokens, Phrases),
     findall(I,
             ( member(Phrase, Phrases),

@@ -8,7 +8,7 @@
 :- use_module(library(lists), [append/3, member/2]).
 :- use_module(rlm_catalog, [scratch/3]).
 :- use_module(rlm_eligible, [blocks/4, policy/2]).
-:- use_module(rlm_evidence, [evidence/3]).
+:- use_module(rlm_evidence, [evidence/4, reading/3]).
 :- use_module(rlm_index, [vector_score/3, vector_shares/3]).
 :- use_module(rlm_reply, [evidence_reasons/3, reason_dict/3]).
 
@@ -33,7 +33,8 @@ explain_unit(Args, _{state: State, reasons: Dicts, words: Words}) :-
     findall(Out, turned_away(Args, Out), Outs),
     append(Blocks, Outs, Against),
     weighed(M, Args.sources, Weighed, Words),
-    evidence(M, Args.put(words, Weighed), evidence([1-Lexical], Others, _, _)),
+    reading(M, Args.text, Reading),
+    evidence(M, Reading, Args.put(words, Weighed), evidence([1-Lexical], Others, _, _)),
     evidence_reasons(Lexical, Others, For),
     verdict(Args, Against, For, Lexical, State, Reasons),
     findall(Dict, ( member(Reason, Reasons), reason_dict(M, Reason, Dict) ), Dicts).

@@ -276,7 +276,8 @@ message_text(Error, Text) :-
         Cells < Most
     ->  '$messages':translate_message(Error, Lines, []),
         with_output_to(string(Said), print_message_lines(current_output, '', Lines))
-    ;   format(string(Said), '~W', [Error, [quoted(true), max_depth(6)]])
+    ;   ( Error = error(Formal, _) -> true ; Formal = Error ),
+        format(string(Said), '~W', [Formal, [quoted(true), max_depth(6)]])
     ),
     normalize_space(atom(Text0), Said),
     atom_length(Text0, Length),

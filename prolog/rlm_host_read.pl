@@ -66,8 +66,18 @@ skip_blanks(Stream) :-
     ).
 
 read_item(Stream, Module, Item) :-
-    read_term(Stream, Term,
-              [ module(Module),
+    read_options(Module, Position, Singletons, Quotations, Options),
+    read_term(Stream, Term, Options),
+    (   Term == end_of_file
+    ->  Item = end
+    ;   Quotations = [_|_]
+    ->  start(Position, Offset),
+        Item = found(Offset, error, 'a quasi quotation', 'write an ordinary term')
+    ;   Item = term(Term, Position, Singletons)
+    ).
+
+read_options(Module, Position, Singletons, Quotations, Options) :-
+    Options = [ module(Module),
                 subterm_positions(Position),
                 singletons(Singletons),
                 quasi_quotations(Quotations),
@@ -77,14 +87,7 @@ read_item(Stream, Module, Item) :-
                 cycles(false),
                 dotlists(false),
                 syntax_errors(error)
-              ]),
-    (   Term == end_of_file
-    ->  Item = end
-    ;   Quotations = [_|_]
-    ->  start(Position, Offset),
-        Item = found(Offset, error, 'a quasi quotation', 'write an ordinary term')
-    ;   Item = term(Term, Position, Singletons)
-    ).
+              ].
 
 read_on(end, _, _, _, Items) =>
     Items = [].

@@ -8,7 +8,7 @@
             bounded/1             % +Number
           ]).
 :- use_module(library(error), [domain_error/2, instantiation_error/1, must_be/2, representation_error/1, type_error/2]).
-:- use_module(library(lists), [append/3, member/2]).
+:- use_module(library(lists), [member/2, nth0/3, nth1/3]).
 :- use_module(library(sandbox), []).
 :- use_module(rlm_unit, [unit_kinds/1, unit_server/2, unit_term/2]).
 :- use_module(rlm_words, [identifier_words/2, token_words/2, tokens/2]).
@@ -23,6 +23,12 @@ next.
 What one step could make too big to count is bounded: an atom that a rule makes has at most 4,096
 characters, a whole number fits in 64 bits.
 */
+
+%   What word/3 makes of a goal.
+:- public
+    turn_text/2, turn_says/2, turn_need/2, turn_signal/3, turn_mode/2,
+    kind_of/2, server_of/2, name_of/2, priority_of/3, trust_of/3,
+    at0/3, at1/3, joined/3, all_joined/2, all_joined/3, part/5, atom_of/2, lower/2, upper/2.
 
 %   longest_atom(?Characters)
 longest_atom(4096).
@@ -42,6 +48,8 @@ word(server(U, Server), rlm_host_words:server_of(U, Server), [unit, name]).
 word(name(U, Name), rlm_host_words:name_of(U, Name), [unit, name]).
 word(priority(T, U, P), rlm_host_words:priority_of(T, U, P), [turn, unit, any]).
 word(trust(T, U, Trust), rlm_host_words:trust_of(T, U, Trust), [turn, unit, trust]).
+word(nth0(N, List, X), rlm_host_words:at0(N, List, X), [any, any, any]).
+word(nth1(N, List, X), rlm_host_words:at1(N, List, X), [any, any, any]).
 word(atom_concat(A, B, C), rlm_host_words:joined(A, B, C), [any, any, any]).
 word(atomic_list_concat(As, C), rlm_host_words:all_joined(As, C), [any, any]).
 word(atomic_list_concat(As, Sep, C), rlm_host_words:all_joined(As, Sep, C), [any, any, any]).
@@ -65,8 +73,6 @@ from_lists(member/2).
 from_lists(memberchk/2).
 from_lists(append/2).
 from_lists(append/3).
-from_lists(nth0/3).
-from_lists(nth1/3).
 from_lists(last/2).
 from_lists(reverse/2).
 from_lists(list_to_set/2).
@@ -217,43 +223,62 @@ given_number(M, Unit, I) :-
 
 %!  listed(+Turn, -I, ?Unit, +Filter) is nondet.
 %
-%   Each unit in the turn's range that is a Unit. Filter is `filter(Kind, Server, Prefix, Trust)`, each given
-%   or a variable: Prefix is what the ids of that kind and server begin with. Where Unit is `any` nobody
-%   wants to see its term.
+%   Each unit in the turn's range that is a Unit. Filter is `filter(Kind, Server, Trust)`, each given or a
+%   variable. Where Unit is `any` nobody wants to see its term.
 %
 %   @error type_error(unit, Unit) where Unit is ground and none.
 
-listed('$turn'(M, Range, _, _, _, _, _), I, Unit, filter(Kind, Server, Prefix, Trust)) :-
-    (   Unit \== any,
-        ground(Unit)
+listed('$turn'(M, Range, _, _, _, _, _), I, Unit, filter(Kind, Server, Trust)) :-
+    (   Unit == any
+    ->  narrowed(Kind, Server, Prefix),
+        among(Range, M, I, Id, Kind, Trust),
+        fits(Server, Prefix, Id)
+    ;   ground(Unit)
     ->  given_number(M, Unit, I),
-        M:unit(I, Id, Kind, _, Trust, _),
+        M:unit(I, _, _, _, _, _),
         within(Range, I)
-    ;   among(Range, M, I),
-        M:unit(I, Id, Kind, _, Trust, _)
-    ),
-    fits(Server, Prefix, Id),
-    ( Unit == any -> true ; unit_term(Id, Unit) ).
+    ;   pattern(Unit, Kind, Server),
+        narrowed(Kind, Server, Prefix),
+        among(Range, M, I, Id, Kind, Trust),
+        fits(Server, Prefix, Id),
+        unit_term(Id, Unit)
+    ).
+
+%   pattern(?Unit, ?Kind, ?Server): what an open term says of the units that it stands for.
+pattern(Unit, Kind, Server) :-
+    (   var(Unit)
+    ->  true
+    ;   compound(Unit),
+        compound_name_arguments(Unit, Kind, Arguments),
+        local(Arguments, Server, _)
+    ).
+
+%   narrowed(?Kind, ?Server, -Prefix): what the ids of that kind and server begin with.
+narrowed(Kind, Server, Prefix) :-
+    (   atom(Kind),
+        atom(Server),
+        Server \== ''
+    ->  atomic_list_concat([Kind, :, Server, /], Prefix)
+    ;   Prefix = ''
+    ).
+
+among(all, M, I, Id, Kind, Trust) =>
+    M:unit(I, Id, Kind, _, Trust, _).
+among(Ranked, M, I, Id, Kind, Trust) =>
+    member(c(I, _, _, _), Ranked),
+    M:unit(I, Id, Kind, _, Trust, _).
+
+fits(Server, _, _), var(Server) =>
+    true.
+fits(Server, Prefix, Id) =>
+    sub_atom(Id, 0, _, _, Prefix),
+    unit_server(Id, Server0),
+    Server0 == Server.
 
 within(all, _) =>
     true.
 within(Ranked, I) =>
     memberchk(c(I, _, _, _), Ranked).
-
-among(all, _, _) =>
-    true.
-among(Ranked, _, I) =>
-    member(c(I, _, _, _), Ranked).
-
-fits(Server, _, _), var(Server) =>
-    true.
-fits(Server, Prefix, Id) =>
-    (   var(Prefix)
-    ->  true
-    ;   sub_atom(Id, 0, _, _, Prefix)
-    ),
-    unit_server(Id, Server0),
-    Server0 == Server.
 
                 /*******************************
                 *            BOUNDS            *
@@ -265,7 +290,7 @@ fits(Server, Prefix, Id) =>
 
 numbers([]).
 numbers([Value|Values]) :-
-    must_be(number, Value),
+    ( number(Value) -> true ; must_be(number, Value) ),
     numbers(Values).
 
 %!  bounded(+Number) is det.
@@ -278,6 +303,15 @@ bounded(Number) :-
     ->  representation_error(int64_t)
     ;   true
     ).
+
+%   In a list that never ends the library would count in one step for ever.
+at0(N, List, X) :-
+    must_be(list, List),
+    nth0(N, List, X).
+
+at1(N, List, X) :-
+    must_be(list, List),
+    nth1(N, List, X).
 
 %   short(+Atom): an atom that a rule makes, or takes apart without knowing the part.
 short(Atom) :-
@@ -371,6 +405,8 @@ sandbox:safe_primitive(rlm_host_words:trust_of(_, _, _)).
 sandbox:safe_primitive(rlm_host_words:listed(_, _, _, _)).
 sandbox:safe_primitive(rlm_host_words:numbers(_)).
 sandbox:safe_primitive(rlm_host_words:bounded(_)).
+sandbox:safe_primitive(rlm_host_words:at0(_, _, _)).
+sandbox:safe_primitive(rlm_host_words:at1(_, _, _)).
 sandbox:safe_primitive(rlm_host_words:joined(_, _, _)).
 sandbox:safe_primitive(rlm_host_words:all_joined(_, _)).
 sandbox:safe_primitive(rlm_host_words:all_joined(_, _, _)).

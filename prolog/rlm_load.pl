@@ -38,20 +38,6 @@ load_strictly(File, Findings) :-
     ;   unload_file(File)
     ).
 
-load_error(Error)),
-        erase(Hook)),
-    findall(Finding, retract(found(Finding)), Findings),
-    (   Findings == []
-    ->  true
-    ;   file_directory_name(File, Folder),
-        unload_file(File),
-        forall(( member(Finding, Findings),
-                 get_dict(file, Finding, Faulty),
-                 atom_concat(Folder, _, Faulty)
-               ),
-               unload_file(Faulty))
-    ).
-
 load_error(Error) :-
     (   Error = rlm_error(_, _)         % cancelled: not the file's fault
     ->  throw(Error)

@@ -1,2 +1,3 @@
-:- module(rlm_negation,[negated/2]).
-negated(_,[]).
+:- encoding(utf8).
+:- module(rlm_negation, [ negated/2 ]).
+negated(_, []).

@@ -9,7 +9,7 @@
 :- use_module(library(lists), [append/3, member/2, reverse/2]).
 :- use_module(rlm_catalog, [supersedes/3, unit_id/3]).
 :- use_module(rlm_closure, [closure/5, needs/4]).
-:- use_module(rlm_evidence, [source_weights/3]).
+:- use_module(rlm_evidence, [source_weights/4]).
 
 /** <module> What a selection says of itself
 
@@ -20,78 +20,69 @@ Terms with numbers become plain data with ids. Each active unit comes as
 
 %!  selection_reply(+Module, +Selection, -Reply:dict) is det.
 
-selection_reply(M, selection(Args, Ranked, floors(Floor, Relative), World, Bad, State), Reply) :-
+selection_reply(M, selection(Args, Evidence, Ranked, floors(Floor, Relative), World, Bad, State), Reply) :-
     State = state(Admitted, Active, Rejected),
+    World = world(_, _, _, Negated, Vetoed, _),
+    Evidence = evidence(_, _, Weights, _),
     reverse(Admitted, Ordered),
-    classes(Ordered, Args, World, Active, Classes),
+    obliged(Ordered, Args, World, Active, Obliged),
     findall([Id, Tier, Class, Score, Reasons, Needs],
             ( member(a(I, Tier, Why), Ordered),
               unit_id(M, I, Id),
-              memberchk(I-Class, Classes),
+              class(M, Args, Obliged, I, Id, Tier, Why, Class),
               in_reasons(M, Ordered, Ranked, I, Tier, Why, Score, Reasons),
               met_by(World, Active, I, Needs) ),
             ActiveRows),
     reverse(Rejected, Turned),
-    findall([Id, Reasons],
-            ( nth_first(Turned, Active, r(I, Why)),
-              unit_id(M, I, Id),
-              reason_dicts(M, Why, Reasons) ),
-            RejectedRows),
+    first_turned(Turned, Active, [], First),
+    reason_rows(M, First, RejectedRows),
     assoc_to_list(Bad, BadPairs),
-    findall([Id, Reasons],
-            ( member(I-Why, BadPairs),
-              unit_id(M, I, Id),
-              reason_dicts(M, Why, Reasons) ),
-            BadRows),
-    World = world(_, _, _, Negated, Vetoed, _),
+    reason_rows(M, BadPairs, BadRows),
     findall(Id, ( member(I, Negated), unit_id(M, I, Id) ), NegatedIds),
     findall([Id, Rule], ( member(I-Rule, Vetoed), unit_id(M, I, Id) ), VetoedIds),
     findall(Id, ( member(c(I, _, _, _), Ranked), unit_id(M, I, Id) ), RankedIds),
     findall(Score, member(c(_, Score, _, _), Ranked), Scores),
-    source_weights(M, Args, Sources),
+    source_weights(M, Args, Weights, Sources),
     Reply = _{ active: ActiveRows, rejected: RejectedRows, nonviable: BadRows, negated: NegatedIds,
                vetoed: VetoedIds, ranked: RankedIds, scores: Scores, sources: Sources,
                floor: Floor, relative_floor: Relative }.
 
-%   nth_first(+Turned, +Active, -R): each root that stayed out, with the first reason that it was given.
-nth_first(Turned, Active, r(I, Why)) :-
-    append(Before, [r(I, Why)|_], Turned),
-    \+ memberchk(r(I, _), Before),
-    \+ memberchk(I, Active).
+%   first_turned(+Turned, +Active, +Seen, -Pairs): `I-Reasons` for each root that stayed out, as first told.
+first_turned([], _, _, []).
+first_turned([r(I, Reasons)|Turned], Active, Seen, Pairs) :-
+    (   ( memberchk(I, Seen) ; memberchk(I, Active) )
+    ->  Pairs = Rest
+    ;   Pairs = [I-Reasons|Rest]
+    ),
+    first_turned(Turned, Active, [I|Seen], Rest).
+
+reason_rows(M, Pairs, Rows) :-
+    findall([Id, Dicts],
+            ( member(I-Reasons, Pairs),
+              unit_id(M, I, Id),
+              reason_dicts(M, Reasons, Dicts) ),
+            Rows).
 
                 /*******************************
                 *            CLASSES           *
                 *******************************/
 
-%   classes(+Ordered, +Args, +World, +Active, -Classes): `I-Class`. Whatever a unit that must stay needs
-%   must stay with it.
-classes(Ordered, Args, World, Active, Classes) :-
+%   obliged(+Ordered, +Args, +World, +Active, -Obliged): what must stay, and whatever it needs.
+obliged(Ordered, Args, World, Active, Obliged) :-
     World = world(M, _, _, _, _, _),
-    findall(I-Class,
+    findall(I,
             ( member(a(I, Tier, Why), Ordered),
-              own_class(M, Args, I, Tier, Why, Class) ),
-            Own),
-    findall(I, ( member(I-Class, Own), memberchk(Class, [pinned, mandatory]) ), Staying),
-    spread(Staying, World, Active, Staying, Obliged),
-    findall(I-Class,
-            ( member(I-Class0, Own),
-              (   Class0 \== pinned,
-                  memberchk(I, Obliged)
-              ->  Class = mandatory
-              ;   Class = Class0
-              ) ),
-            Classes).
+              stays(M, Args, I, Tier, Why) ),
+            Staying),
+    spread(Staying, World, Active, Staying, Obliged).
 
-own_class(_, _, _, pinned, root, Class) =>
-    Class = pinned.
-own_class(M, Args, I, _, _, Class) =>
-    (   M:mandatory(I)
-    ->  Class = mandatory
-    ;   unit_id(M, I, Id),
-        member([Id, Given, _], Args.admitted)
-    ->  Class = Given
-    ;   Class = periphery
-    ).
+stays(_, _, _, pinned, root).
+stays(M, _, I, _, _) :-
+    M:mandatory(I).
+stays(M, Args, I, _, _) :-
+    Args.admitted \== [],
+    unit_id(M, I, Id),
+    memberchk([Id, mandatory, _], Args.admitted).
 
 spread([], _, _, Obliged, Obliged).
 spread([I|Is], World, Active, Obliged0, Obliged) :-
@@ -102,6 +93,16 @@ spread([I|Is], World, Active, Obliged0, Obliged) :-
     append(Js, Obliged0, Obliged1),
     append(Js, Is, Next),
     spread(Next, World, Active, Obliged1, Obliged).
+
+class(_, _, _, _, _, pinned, root, Class) =>
+    Class = pinned.
+class(_, Args, Obliged, I, Id, _, _, Class) =>
+    (   memberchk(I, Obliged)
+    ->  Class = mandatory
+    ;   member([Id, Given, _], Args.admitted)
+    ->  Class = Given
+    ;   Class = periphery
+    ).
 
 %   meets(+World, +Active, +I, -J): active J meets a requirement of I.
 meets(World, Active, I, J) :-

@@ -9,7 +9,7 @@
 :- use_module(rlm_closure, [nonviable/3, reachable/3]).
 :- use_module(rlm_conflict, [decided_first/3]).
 :- use_module(rlm_eligible, [eligible/3, policy/2]).
-:- use_module(rlm_evidence, [evidence/3, negated_units/3, ranked/5]).
+:- use_module(rlm_evidence, [evidence/4, negated_units/3, ranked/5, reading/3]).
 :- use_module(rlm_host, [host_rules/5]).
 :- use_module(rlm_reply, [error_reply/2, selection_reply/3]).
 
@@ -44,10 +44,11 @@ select(Args, Reply) :-
           misconfigured(Tier, Cause, Given, Roots),
           error_reply(misconfigured(Tier, Cause, Given, Roots), Reply)).
 
-decide(M, Args, selection(Args, Ranked, Floors, World, Bad, State)) :-
+decide(M, Args, selection(Args, Evidence, Ranked, Floors, World, Bad, State)) :-
     policy(Args, Policy),
-    negated_units(M, Args.text, Forbidden),
-    evidence(M, Args, Evidence),
+    reading(M, Args.text, Reading),
+    negated_units(M, Reading, Forbidden),
+    evidence(M, Reading, Args, Evidence),
     ranked(M, usable(M, Policy, Forbidden), Evidence, Ranked0, Floors),
     host_rules(M, Args, Ranked0, Ranked, Rules),
     wanted(M, Args, Pinned, Selected, Premises),

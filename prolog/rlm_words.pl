@@ -331,10 +331,12 @@ remember(Key, Stemmer, Terms) :-
     atom_length(Key, Length),
     (   Length > 64
     ->  true
-    ;   predicate_property(remembered(_, _, _), number_of_clauses(N)),
-        N >= 300_000
-    ->  forget_words
-    ;   assertz(remembered(Key, Stemmer, Terms))
+    ;   flag(rlm_remembered, N, N + 1),
+        (   N >= 300_000
+        ->  forget_words
+        ;   true
+        ),
+        assertz(remembered(Key, Stemmer, Terms))
     ).
 
 %!  forget_words is det.
@@ -342,4 +344,5 @@ remember(Key, Stemmer, Terms) :-
 %   Drop the memory of chunks.
 
 forget_words :-
+    flag(rlm_remembered, _, 0),
     retractall(remembered(_, _, _)).

@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from rlm import resources
+from rlm import __version__, resources
 from rlm.errors import EngineError, RlmError
 from rlm.providers import local
 from rlm.symbolic import locate
@@ -73,7 +73,7 @@ def report() -> dict[str, Any]:
     return {
         "ok": not any(thing["needed"] for thing in missing),
         "versions": {
-            "rlm": _version(DISTRIBUTION),
+            "rlm": __version__,
             "python": platform.python_version(),
             "swi_prolog": prolog["version"],
             **{name: _version(name) for name in CORE},

@@ -2,13 +2,6 @@
 
 No wire format is known here, nothing is retried, no redirect is followed (it would carry the key elsewhere), and
 no exception of httpx leaves: those hold the request, and with it the key.
-
-Kinds, and whether the same request may succeed later (``retryable``):
-
-    connection  timeout  rate_limited  server_error  malformed_reply         yes
-    bad_request  context_length  request_too_large  unauthorized             no
-    forbidden  not_found  quota_exhausted  redirected  reply_too_large       no
-    provider_refused (any other refusal)                                     no
 """
 
 from __future__ import annotations
@@ -19,7 +12,6 @@ import threading
 import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -29,7 +21,8 @@ import httpx
 import pydantic
 
 from rlm.errors import ConfigurationError, ProviderError
-from rlm.providers.credentials import Credentials, redacted, without
+from rlm.providers.credentials import Credentials, without
+from rlm.providers.faults import RETRYABLE, code_and_message, kind_of, retry_after, shown
 
 if TYPE_CHECKING:
     import ssl
@@ -37,7 +30,6 @@ if TYPE_CHECKING:
 MAX_REPLY_BYTES = 32 * 1024 * 1024
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 600.0
-EXCERPT = 500
 
 _HEADERS = {
     "Content-Type": "application/json",
@@ -45,23 +37,6 @@ _HEADERS = {
     "Accept-Encoding": "identity",  # what is counted against the limit is what arrives
     "User-Agent": "prolog-rlm",
 }
-_BY_STATUS = {
-    400: "bad_request",
-    401: "unauthorized",
-    402: "quota_exhausted",
-    403: "forbidden",
-    404: "not_found",
-    408: "timeout",
-    413: "request_too_large",
-    422: "bad_request",
-    429: "rate_limited",
-    504: "timeout",
-}
-_RETRYABLE = frozenset({"connection", "timeout", "rate_limited", "server_error", "malformed_reply"})
-_TOO_LONG_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
-_TOO_LONG = re.compile(r"(?i)context (length|window|size)|maximum context|prompt is too long|too many (input )?tokens")
-_NO_QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class Received(NamedTuple):
@@ -127,7 +102,7 @@ class Endpoint:
         """A ProviderError of this endpoint."""
         known = {name: value for name, value in detail.items() if value is not None}
         where = {"provider": self.name, "base_url": self.base_url, **known}
-        return ProviderError(kind, f"{self.name}: {what}", where, status=status, retryable=kind in _RETRYABLE)
+        return ProviderError(kind, f"{self.name}: {what}", where, status=status, retryable=kind in RETRYABLE)
 
     # connections
 
@@ -189,7 +164,6 @@ class Endpoint:
 
     def _received(self, status: int, headers: httpx.Headers, text: str) -> Received:
         request_id = headers.get("x-request-id") or headers.get("request-id")
-        shown = excerpt(redacted(text))
         if 300 <= status < 400:
             target = urlsplit(headers.get("location", "")).hostname
             raise self.failure("redirected", f"HTTP {status} to {target}: not followed", status=status)
@@ -198,28 +172,32 @@ class Endpoint:
         except (ValueError, RecursionError):
             value = None
         said = value.get("error") if isinstance(value, dict) else None
-        if status < 400 and said:  # some gateways answer 200 and put the failure inside
-            inner = said.get("code") if isinstance(said, dict) else None
-            status = inner if isinstance(inner, int) and 400 <= inner < 600 else 0
         if status >= 400 or said:
-            code, message = _code_and_message(said)
-            raise self.failure(
-                _kind(status, code, message or text),
-                f"HTTP {status or 200}: {excerpt(redacted(message)) or shown or 'no body'}",
-                status=status or 200,
-                code=code and excerpt(redacted(code)),
-                body=shown,
-                request_id=request_id,
-                retry_after_seconds=_retry_after(headers),
-            )
+            raise self._refusal(status, said, headers, shown(text), request_id)
         if value is None:
-            raise self.failure(
-                "malformed_reply", f"no JSON: {shown!r}", status=status, body=shown, request_id=request_id
-            )
+            body = shown(text)
+            raise self.failure("malformed_reply", f"no JSON: {body!r}", status=status, body=body, request_id=request_id)
         return Received(value, request_id)
 
+    def _refusal(
+        self, status: int, said: Any, headers: httpx.Headers, body: str, request_id: str | None
+    ) -> ProviderError:
+        inner = said.get("code") if isinstance(said, dict) else None
+        if status < 400 and isinstance(inner, int) and 400 <= inner < 600:
+            status = inner  # some gateways answer 200 and put the failure inside
+        code, message = code_and_message(said)
+        return self.failure(
+            kind_of(status, code, message or body),
+            f"HTTP {status}: {shown(message) or body or 'no body'}",
+            status=status,
+            code=code and shown(code),
+            body=body,
+            request_id=request_id,
+            retry_after_seconds=retry_after(headers),
+        )
+
     def _broken_line(self, problem: httpx.HTTPError) -> ProviderError:
-        what = excerpt(redacted(str(problem))) or type(problem).__name__
+        what = shown(str(problem)) or type(problem).__name__
         if isinstance(problem, httpx.TimeoutException):
             return self.failure("timeout", f"no answer in time ({type(problem).__name__})", source="connection")
         if isinstance(problem, httpx.UnsupportedProtocol | httpx.DecodingError):
@@ -271,12 +249,6 @@ def is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None
 
 
-def excerpt(text: str) -> str:
-    """The first ``EXCERPT`` characters, on one line, without control characters."""
-    flat = _CONTROL.sub(" ", text).strip()
-    return flat if len(flat) <= EXCERPT else flat[:EXCERPT] + "…"
-
-
 @cache
 def _tls() -> ssl.SSLContext:
     return httpx.create_ssl_context()
@@ -284,38 +256,3 @@ def _tls() -> ssl.SSLContext:
 
 def _loop() -> Any:
     return anyio.lowlevel.current_token().native_token
-
-
-def _code_and_message(said: Any) -> tuple[str | None, str]:
-    if isinstance(said, str):
-        return None, said
-    if not isinstance(said, dict):
-        return None, ""
-    code = next((str(said[key]) for key in ("code", "type") if isinstance(said.get(key), str)), None)
-    return code, str(said.get("message") or "")
-
-
-def _kind(status: int, code: str | None, message: str) -> str:
-    if code in _NO_QUOTA:
-        return "quota_exhausted"
-    if code in _TOO_LONG_CODES or (status in (400, 413, 422) and _TOO_LONG.search(message)):
-        return "context_length"
-    if status >= 500:
-        return _BY_STATUS.get(status, "server_error")
-    return _BY_STATUS.get(status, "bad_request" if status >= 400 else "provider_refused")
-
-
-def _retry_after(headers: httpx.Headers) -> float | None:
-    """Seconds to wait, from ``Retry-After`` as seconds or as a date; never negative."""
-    import datetime
-
-    said = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d{1,9}(\.\d+)?", said):
-        return float(said)
-    try:
-        when = parsedate_to_datetime(said)
-    except (ValueError, IndexError, TypeError):
-        return None
-    if when.tzinfo is None:
-        return None
-    return max(0.0, (when - datetime.datetime.now(datetime.UTC)).total_seconds())

@@ -37,13 +37,13 @@ class LlamaOptions(Noun):
     """What makes one server differ from another.
 
     ``window`` is tokens; a model that was trained with less gives less. ``parallel`` requests share the window
-    and the cores. ``threads`` unset leaves the choice to llama.cpp. ``start_seconds`` bounds loading.
+    and the cores. ``start_seconds`` bounds loading; alone it makes no other server.
     """
 
     model: Path
     window: int = Field(default=8192, ge=256)
     parallel: int = Field(default=1, ge=1, le=64)
-    threads: int | None = Field(default=None, ge=1)
+    threads: int = Field(ge=1)
     start_seconds: float = Field(default=120.0, gt=0)
 
 
@@ -213,6 +213,13 @@ def site() -> str:
     return str(Path(found.origin).parent.parent)
 
 
+def spare_cores() -> int:
+    """All cores that this process may use but one. Threads that wait for each other on a core that somebody else
+    has are slower than fewer threads: on two busy cores, two took ten times as long as one."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, usable - 1)
+
+
 def _after_fork() -> None:
     """In a forked child: the servers are the parent's."""
     global _guard
@@ -230,7 +237,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _key(options: LlamaOptions) -> str:
-    return options.model_copy(update={"model": options.model.resolve()}).model_dump_json()
+    return options.model_copy(update={"model": options.model.resolve()}).model_dump_json(exclude={"start_seconds"})
 
 
 def _failure(kind: str, what: str, options: LlamaOptions, **detail: Any) -> ProviderError:

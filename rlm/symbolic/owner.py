@@ -145,7 +145,11 @@ class Owner:
         folder = resources.prolog_dir()
         loader = str(folder / "rlm_load.pl")
         self._janus.query_once("load_files(user:File, [if(not_loaded), silent(true)])", {"File": loader})
-        raise_findings(self._apply("rlm_load", "load_strictly", str(folder / "rlm.pl")))
+        try:
+            findings = self._apply("rlm_load", "load_strictly", str(folder / "rlm.pl"))
+        except Exception as problem:
+            raise EngineError("load_failed", f"{loader}: {problem}") from None
+        raise_findings(findings)
         self._apply("rlm_bridge", "rlm_start", STACK_BYTES)
 
     def _answer(self, job: Job) -> None:

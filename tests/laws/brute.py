@@ -50,53 +50,59 @@ class _Selecting:
         self.facts = facts
         self.evidence = evidence
         self.chosen = Outcome()
-        self.host = [id for id in sorted(facts.policy.selected) if id not in facts.pinned]
-        tools = sorted(facts.every_tool, key=lambda id: (-facts.units[id].priority, id))
-        self.later = list(dict.fromkeys(id for id in (*evidence.ranked, *tools) if self.stands_alone(id)))
+        self.host = [id for id in facts.in_order(facts.policy.selected) if id not in facts.pinned]
+        tools = facts.in_order(facts.every_tool & facts.eligible)
+        self.spoken = list(dict.fromkeys(id for id in (*evidence.ranked, *tools) if self.stands_alone(id)))
+        self.later = [id for id in self.spoken if id in facts.eligible]
         self.firm = viable(facts, facts.eligible, [*facts.pinned, *self.host, *self.later])
-        protected = self.walk(facts.pinned, self.firm) | self.walk(self.host, self.firm)
-        spoken_of = set(evidence.negated) - facts.every_tool - protected
+        protected = self.walk([*facts.pinned, *self.host], self.firm)
+        spoken_of = set(evidence.negated) - facts.every_tool - set(protected)
         self.open = viable(facts, facts.eligible - spoken_of, [*facts.pinned, *self.host, *self.later])
 
     def stands_alone(self, id: str) -> bool:
         """Whether a candidate comes after those of the host."""
-        return id in self.facts.eligible and id not in self.facts.pinned and id not in self.host
+        return id not in self.facts.pinned and id not in self.host
 
     def outcome(self) -> Outcome:
         self.together("pinned", [id for id in self.facts.pinned if self.may_be_pinned(id)])
         self.together("selected", [id for id in self.host if self.fits(id, self.firm)])
         taken = 0
-        for id in self.in_order():
-            if id in self.chosen.active:
+        for id in self.in_order(self.spoken):
+            if id in self.chosen.active or id not in self.later:
                 continue
             counted = id in self.evidence.ranked and id not in self.evidence.names
             if counted and taken >= self.facts.policy.candidate_limit and id not in self.facts.every_tool:
                 self.chosen.rejected[id] = "over_candidate_limit"
             elif self.fits(id, self.open):
-                self.chosen.active += sorted(self.closure([id], self.open) or ())
+                self.chosen.active += self.closure([id], self.open) or ()
                 taken += counted
-        for id in [suggested for id in self.chosen.active for suggested in self.facts.units[id].suggests]:
-            if id in self.facts.units and id not in self.chosen.active and self.fits(id, self.open):
-                self.chosen.active += sorted(self.closure([id], self.open) or ())
+        for id in self.in_order(self.suggested()):
+            if id not in self.chosen.active and self.fits(id, self.open):
+                self.chosen.active += self.closure([id], self.open) or ()
         return self.chosen
+
+    def suggested(self) -> list[str]:
+        """What the active units suggest, one level deep."""
+        found = (other for id in self.chosen.active for other in self.facts.units[id].suggests)
+        return [id for id in dict.fromkeys(found) if id in self.open and id not in self.chosen.active]
 
     # -- order --------------------------------------------------------------------------------------
 
-    def in_order(self) -> Iterator[str]:
-        """The later candidates, each superseder before the first whose closure has what it supersedes."""
+    def in_order(self, candidates: list[str]) -> Iterator[str]:
+        """The candidates, each superseder before the first whose closure has what it supersedes."""
         told: set[str] = set()
 
         def tell(id: str) -> Iterator[str]:
             if id in told:
                 return
             told.add(id)
-            inside = self.walk([id], self.open)
-            for other in self.later:
+            inside = reached([id], lambda at: self.facts.needs.get(at, ()))
+            for other in candidates:
                 if any(self.facts.supersedes(other, member) for member in inside):
                     yield from tell(other)
             yield id
 
-        for id in self.later:
+        for id in candidates:
             yield from tell(id)
 
     # -- admission ----------------------------------------------------------------------------------
@@ -118,13 +124,14 @@ class _Selecting:
 
     def together(self, tier: str, roots: list[str]) -> None:
         """All closures of the host's own wishes at once."""
-        members = self.closure(roots, self.firm)
+        over = self.facts.superseders
+        members = self.closure([id for id in roots if over[id].isdisjoint(roots)], self.firm)
         if members is None:
             raise ImpossibleError(f"{tier}_blocked", roots)
-        for one, other in combinations(sorted(members), 2):
+        for one, other in combinations(members, 2):
             if self.facts.clash(one, other):
                 raise ImpossibleError(f"{tier}_conflict", (one, other))
-        self.chosen.active += sorted(members)
+        self.chosen.active += members
 
     def fits(self, id: str, allowed: Collection[str]) -> bool:
         """Whether a root can be admitted whole; if not, it is rejected."""
@@ -141,24 +148,41 @@ class _Selecting:
             return True
         return False
 
-    def closure(self, roots: Iterable[str], allowed: Collection[str]) -> set[str] | None:
+    def closure(self, roots: Iterable[str], allowed: Collection[str]) -> list[str] | None:
         """What admitting the roots adds to what is active; None where a requirement cannot be met."""
-        active = set(self.chosen.active)
-        members = self.walk([id for id in roots if id not in active], allowed)
-        members = {id for id in members if not any(self.facts.supersedes(other, id) for other in members)}
-        present = members | active
-        unmet = any(not self.facts.met(need, present) for id in members for need in self.facts.needs[id])
+        facts, active = self.facts, self.chosen.active
+        roots = [id for id in roots if id not in active]
+        asked = self.walk(roots, allowed)
+        kept = [id for id in asked if not any(facts.supersedes(other, id) for other in asked)]
+
+        def step(id: str) -> list[str]:
+            wanted = [n for n in facts.needs[id] if n in active or not facts.met(n, active)]
+            return [other for need in wanted for other in self.one_of(kept, need)]
+
+        members = [id for id in reached([id for id in roots if id in kept], step) if id not in active]
+        unmet = any(not facts.met(need, [*members, *active]) for id in members for need in facts.needs[id])
         return None if unmet else members
 
-    def walk(self, roots: Iterable[str], allowed: Collection[str]) -> set[str]:
+    def one_of(self, kept: list[str], need: str) -> list[str]:
+        """What is required if it is kept, else the nearest that supersedes it."""
+        return [need] if need in kept else [id for id in kept if self.facts.supersedes(id, need)][:1]
+
+    def walk(self, roots: Iterable[str], allowed: Collection[str]) -> dict[str, None]:
         """The roots and what they require, as far as it is allowed and not met already."""
         active = self.chosen.active
 
         def step(id: str) -> list[str]:
-            needs = self.facts.needs.get(id, ())
-            return [need for need in needs if need in allowed and not self.facts.met(need, active)]
+            needs = [n for n in self.facts.needs[id] if n in active or not self.facts.met(n, active)]
+            return [other for need in needs for other in self.standing_for(need, allowed)]
 
         return reached([id for id in roots if id in allowed], step)
+
+    def standing_for(self, need: str, allowed: Collection[str]) -> list[str]:
+        """The unit that is required; where it is not viable, the best candidate that supersedes it."""
+        if need in allowed:
+            return [need]
+        candidates = [*self.facts.pinned, *self.host, *self.later]
+        return [id for id in candidates if id in allowed and self.facts.supersedes(id, need)][:1]
 
 
 def viable(facts: Facts, among: Collection[str], candidates: Collection[str]) -> set[str]:

@@ -6,7 +6,7 @@ Written from the architecture document alone; nothing of the rules is used.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from rlm import CompiledContext, Mode, Policy, Unit
@@ -57,8 +57,8 @@ class Facts:
     # -- relations ----------------------------------------------------------------------------------
 
     @cached_property
-    def superseders(self) -> dict[str, frozenset[str]]:
-        """By unit, everything that supersedes it, directly or through others."""
+    def declared(self) -> dict[str, frozenset[str]]:
+        """By unit, everything that says it supersedes it, directly or through others."""
         over: dict[str, set[str]] = {id: set() for id in self.units}
         for id in self.units:
             queue = [*self.units[id].supersedes]
@@ -66,8 +66,13 @@ class Facts:
                 if below in self.units and id not in over[below]:
                     over[below].add(id)
                     queue.extend(self.units[below].supersedes)
-        pinned = {id for id, unit in self.units.items() if unit.pinned}
-        return {id: frozenset(ids & pinned if id in pinned else ids) for id, ids in over.items()}
+        return {id: frozenset(ids) for id, ids in over.items()}
+
+    @cached_property
+    def superseders(self) -> dict[str, frozenset[str]]:
+        """By unit, everything that does supersede it: only a pinned unit supersedes a pinned one."""
+        pinned = set(self.pinned)
+        return {id: ids & pinned if id in pinned else ids for id, ids in self.declared.items()}
 
     def supersedes(self, above: str, below: str) -> bool:
         return above in self.superseders.get(below, ())
@@ -76,23 +81,24 @@ class Facts:
         return other in self.units[one].conflicts or one in self.units[other].conflicts
 
     def clash(self, one: str, other: str) -> bool:
-        """Whether two units cannot both be active."""
-        return self.conflict(one, other) or self.supersedes(one, other) or self.supersedes(other, one)
+        """Whether two units cannot both be active. One that says it supersedes a pinned one does not
+        supersede it, but cannot stand beside it either."""
+        return self.conflict(one, other) or one in self.declared[other] or other in self.declared[one]
 
     @cached_property
-    def needs(self) -> dict[str, frozenset[str]]:
+    def needs(self) -> dict[str, tuple[str, ...]]:
         """What each unit requires: its own requirements, and the premises that were admitted with it."""
         wanted = {id: set(unit.requires) for id, unit in self.units.items()}
         for item in self.turn.admitted:
             wanted[item.unit].update(item.premises)
-        return {id: frozenset(ids) for id, ids in wanted.items()}
+        return {id: tuple(sorted(ids)) for id, ids in wanted.items()}
 
     def met(self, need: str, by: Iterable[str]) -> bool:
         """Whether a requirement is met: by the unit itself, or by one that supersedes it."""
         present = set(by)
         return need in present or not present.isdisjoint(self.superseders.get(need, ()))
 
-    def reach(self, id: str) -> set[str]:
+    def reach(self, id: str) -> dict[str, None]:
         """Everything that may stand in a unit's closure: requirements, and whatever supersedes them."""
         return reached([id], lambda at: (s for n in self.needs.get(at, ()) for s in self._stand_ins(n)))
 
@@ -104,7 +110,11 @@ class Facts:
 
     @cached_property
     def pinned(self) -> list[str]:
-        return sorted(id for id, unit in self.units.items() if unit.pinned)
+        return self.in_order(id for id, unit in self.units.items() if unit.pinned)
+
+    def in_order(self, ids: Iterable[str]) -> list[str]:
+        """Ids without a score: by priority, then by id."""
+        return sorted(ids, key=lambda id: (-self.units[id].priority, id))
 
     @cached_property
     def every_tool(self) -> frozenset[str]:
@@ -119,13 +129,13 @@ def matches(patterns: Iterable[str], id: str) -> bool:
     return any(re.fullmatch(".*".join(map(re.escape, p.split("*"))), id, re.DOTALL) for p in patterns)
 
 
-def reached(start: Iterable[str], step: object) -> set[str]:
-    """Everything that is reached from ``start``."""
-    queue = [*start]
-    found = set(queue)
+def reached(start: Iterable[str], step: Callable[[str], Iterable[str]]) -> dict[str, None]:
+    """Everything that is reached from ``start``, as an ordered set: the nearest first."""
+    queue = list(dict.fromkeys(start))
+    found = dict.fromkeys(queue)
     for at in queue:
-        for following in step(at):  # type: ignore[operator]
+        for following in step(at):
             if following not in found:
-                found.add(following)
+                found[following] = None
                 queue.append(following)
     return found

@@ -19,10 +19,10 @@ test(every_operation_exists, all(Name == [nowhere])) :-
 
 :- begin_tests(rlm_call).
 
-call(Operation, Args, Outcome) :-
-    call(Operation, Args, 1_000_000, Outcome).
+outcome(Operation, Args, Outcome) :-
+    outcome(Operation, Args, 1_000_000, Outcome).
 
-call(Operation, Args, Inferences, Outcome) :-
+outcome(Operation, Args, Inferences, Outcome) :-
     rlm_call(1, Inferences, Operation, Args, Reply),
     (   get_dict(ok, Reply, Result)
     ->  Outcome = ok(Result)
@@ -34,32 +34,32 @@ call(Operation, Args, Inferences, Outcome) :-
     ).
 
 test(ok, Outcome =@= ok([a, 1, 2.5, "s", _{k:[]}, []])) :-
-    call(ping, [a, 1, 2.5, "s", _{k:[]}, []], Outcome).
-test(constants, Outcome == ok([@true, @false, @none])) :-
-    call(ping, [@true, @false, @none], Outcome).
+    outcome(ping, [a, 1, 2.5, "s", _{k:[]}, []], Outcome).
+test(constants, Outcome == ok([@(true), @(false), @(none)])) :-
+    outcome(ping, [@(true), @(false), @(none)], Outcome).
 test(first_answer, Outcome == ok(1)) :-
-    call(choices, x, Outcome).
+    outcome(choices, x, Outcome).
 test(unknown, Outcome == unknown_operation) :-
-    call(no_such_operation, x, Outcome).
+    outcome(no_such_operation, x, Outcome).
 test(failed, Outcome == failed) :-
-    call(fails, x, Outcome).
+    outcome(fails, x, Outcome).
 test(type_error, Outcome == type_error) :-
-    call(wrong, type, Outcome).
+    outcome(wrong, type, Outcome).
 test(cyclic_error, Outcome == type_error) :-
-    call(wrong, cyclic, Outcome).
+    outcome(wrong, cyclic, Outcome).
 test(ball, Outcome == uncaught) :-
-    call(thrown, ball, Outcome).
+    outcome(thrown, ball, Outcome).
 test(undefined, Outcome == undefined) :-
-    call(undefined, x, Outcome).
+    outcome(undefined, x, Outcome).
 test(inferences, Outcome == inference_limit) :-
-    call(spin, 1_000_000, 1_000, Outcome).
+    outcome(spin, 1_000_000, 1_000, Outcome).
 test(within_the_limit, Outcome == ok(done)) :-
-    call(spin, 100, 1_000, Outcome).
+    outcome(spin, 100, 1_000, Outcome).
 test(no_call_afterwards, Call == 0) :-
-    call(ping, x, _),
+    outcome(ping, x, _),
     nb_getval(rlm_call, Call).
 test(no_call_after_an_error, [nondet, true(Outcome-Calls == type_error-[])]) :-
-    call(wrong, type, Outcome),
+    outcome(wrong, type, Outcome),
     findall(Call, ( nb_current(rlm_call, Call), Call \== 0 ), Calls).
 
 test(not_plain, [forall(member(What, [pair, nested_pair, compound, curly, variable, variable_inside, constraint,
@@ -67,10 +67,10 @@ test(not_plain, [forall(member(What, [pair, nested_pair, compound, curly, variab
                                       rational, infinite, nan, constant, set, hash, accent_key, far_key,
                                       number_key, zero_key, shared, many])),
                  true(Outcome == invalid_reply)]) :-
-    call(odd, What, 100_000_000, Outcome).
+    outcome(odd, What, 100_000_000, Outcome).
 
 test(plain, [forall(member(What, [none, true, false, deepest, big, text, empty])), true(Outcome = ok(_))]) :-
-    call(odd, What, Outcome).
+    outcome(odd, What, Outcome).
 
 test(message, Message == "atom_length/2: Arguments are not sufficiently instantiated") :-
     rlm_call(1, 1_000_000, wrong, unbound, Reply),

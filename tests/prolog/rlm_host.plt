@@ -584,12 +584,16 @@ test(infinite_loop, NM == veto/3-true) :-
 test(infinite_between, Name == veto/3) :-
     failing("veto(tool(tag), _, no) :- between(1, inf, N), N < 0.", [], [], Name, _).
 test(one_limit_for_all, Name == requires/3) :-
-    Text = "veto(tool(tag), _, no) :- spend(150000). boost(tool(tag), _, 1, w) :- spend(90000).
-            requires(tool(tag), _, tool(deploy)) :- spend(300000).
-            spend(0). spend(N) :- N > 0, M is N - 3, spend(M).",
+    Text = "veto(tool(tag), _, no) :- spend. boost(tool(tag), _, 1, w) :- spend.
+            requires(tool(tag), _, tool(deploy)) :- spend.
+            spend :- \\+ ( between(1, 400000, _), fail ).",
     failing(Text, [], ['tool:tag'-100], Name, _).
 test(too_much_memory, M == 'policy.pl:1: not enough memory') :-
     failing("veto(tool(tag), _, no) :- length(L, 200000000), L = [].", [], [], _, M).
+test(list_without_end, M == 'policy.pl:1: type_error(list,[a,a,a,a|...])') :-
+    failing("veto(tool(tag), _, no) :- L = [a|L], nth1(1000000000000, L, _).", [], [], _, M).
+test(term_without_end, Name == veto/3) :-
+    failing("veto(tool(tag), _, W) :- W = f(W).", [], [], Name, _).
 test(its_message_is_short) :-
     length(Words, 500),
     maplist(=(word), Words),

@@ -55,7 +55,7 @@ async def test_the_deadline_ends_the_request_and_its_connection(loopback: Loopba
     started = anyio.current_time()
     with pytest.raises(ProviderError) as caught:
         await gate.send(OpenAIProvider("m", loopback.url), a_request(), deadline=started + 0.2)
-    assert 0.2 <= anyio.current_time() - started < 0.7
+    assert 0.2 <= anyio.current_time() - started < 2
     assert (caught.value.kind, caught.value.retryable) == ("timeout", False)
     assert caught.value.detail["source"] == "deadline"
     await anyio.to_thread.run_sync(loopback.wait_for_no_connections)

@@ -35,11 +35,12 @@ PERSON = {
 
 @pytest.fixture(scope="module")
 def small() -> Iterator[LocalProvider]:
-    """The small model, warm for the whole module; one thread, so that a busy machine does not matter."""
-    provider = LocalProvider(threads=1)
+    """The small model, warm for the whole module."""
+    provider = LocalProvider()
     yield provider
+    server = llama.running(provider.options)
     anyio.run(provider.aclose)
-    assert not llama._servers
+    assert not server.running
 
 
 async def ask(provider: LocalProvider, text: str = QUESTION, **fields: Any) -> ProviderReply:
@@ -108,9 +109,9 @@ async def test_a_deadline_frees_the_model_at_once(small: LocalProvider) -> None:
 
 async def test_one_server_serves_every_provider_with_the_same_options(small: LocalProvider) -> None:
     first = llama.running(small.options)
-    assert llama.running(LocalProvider(threads=1).options) is first
-    assert llama.running(LocalProvider(str(small.options.model), threads=1).options) is first
-    async with LocalProvider(threads=1, window=512) as other:
+    assert llama.running(LocalProvider().options) is first
+    assert llama.running(LocalProvider(str(small.options.model)).options) is first
+    async with LocalProvider(window=512) as other:
         assert await other.window() == 512
         second = llama.running(other.options)
         assert second.pid != first.pid
@@ -127,9 +128,9 @@ def test_nobody_else_on_this_machine_may_use_it(small: LocalProvider) -> None:
 
 
 async def test_the_block_that_is_left_last_stops_the_server() -> None:
-    provider = LocalProvider(threads=1, window=768)
+    provider = LocalProvider(window=768)
     async with provider:
-        async with LocalProvider(threads=1, window=768) as same:
+        async with LocalProvider(window=768) as same:
             await ask(same, max_output_tokens=2)
             server = llama.running(provider.options)
         await provider.aclose()  # no end while somebody is in a block
@@ -139,7 +140,7 @@ async def test_the_block_that_is_left_last_stops_the_server() -> None:
 
 
 async def test_a_server_that_died_is_started_again() -> None:
-    async with LocalProvider(threads=1, window=640) as provider:
+    async with LocalProvider(window=640) as provider:
         await provider.window()
         first = llama.running(provider.options)
         os.kill(first.pid, signal.SIGKILL)
@@ -160,12 +161,12 @@ async def test_a_file_that_is_no_model(tmp_path: Path, content: bytes, capfd: py
 
 
 async def test_loading_has_a_limit() -> None:
-    error = await failure(LocalProvider(threads=1, window=896, start_seconds=0.001))
+    error = await failure(LocalProvider(window=896, start_seconds=0.001))
     assert error.kind == "local_start_timeout"
 
 
 async def test_the_log_is_the_childs(small: LocalProvider, capfd: pytest.CaptureFixture[str]) -> None:
-    async with LocalProvider(threads=1, window=1024) as provider:
+    async with LocalProvider(window=1024) as provider:
         await ask(provider, max_output_tokens=2)
     assert capfd.readouterr() == ("", "")
 
@@ -184,7 +185,7 @@ def run(code: str, *, killed: bool = False) -> tuple[int, str]:
     head = """
         import anyio, os, signal, sys
         from rlm.providers import LocalProvider, llama
-        provider = LocalProvider(threads=1, window=512)
+        provider = LocalProvider(window=512)
         anyio.run(provider.window)
         print(llama.running(provider.options).pid, flush=True)
     """

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rlm.compiler.packing.exchange import exchange
-from rlm.compiler.packing.pricing import NOT_KEPT, Answer, Base, Graph, Part, graph_of, relax, settle_ties, size
+from rlm.compiler.packing.pricing import NOT_KEPT, Answer, Base, Graph, Part, graph_of, relax, settle_ties
 
 WORK, WORK_PER_NODE = 5_000, 25
 """States to look at before an answer has to do, about half a microsecond each."""
@@ -244,7 +244,7 @@ class _Search:
             return [(0, 0, mask & still, NOT_KEPT)]
         moves, loss = [], 0
         if not part:
-            before = size(graph, node, picks)[0] if base.kept[node] else 0
+            before = base.sizes[node][0] if base.kept[node] else 0
             met = [need for need in graph.requires[node] if mask >> need & 1]
             loss = max(0, base.spare[node]) + sum(base.paid.get((node, need), 0) for need in met)
             moves.append((loss + self.later[node], loss - (before << shift) + num * before, mask & still, NOT_KEPT))

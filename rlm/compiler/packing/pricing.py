@@ -40,7 +40,8 @@ class Base:
     num: int
     den: int
     picks: list[list[int]]  # per node and part the option that is best at this price
-    worth: list[int]  # of those picks, less their price
+    sizes: list[Option]  # tokens and value of those picks
+    worth: list[int]  # their value, less their price
     spare: list[int]  # worth after what was paid and received: >= 0 where kept, <= 0 where not
     paid: dict[tuple[int, int], int]  # (node, requirement): what the first pays towards the second
     kept: list[bool]
@@ -101,7 +102,7 @@ def relax(graph: Graph, capacity: int) -> Base:
 def _at_price(graph: Graph, num: int, den: int) -> Base:
     """The best closed set at a price, of several the smallest; of plain nodes only tokens and value are added up."""
     count = len(graph.parts)
-    base = Base(num, den, [[]] * count, [0] * count, [0] * count, {}, [False] * count)
+    base = Base(num, den, [[]] * count, [(0, 0)] * count, [0] * count, [0] * count, {}, [False] * count)
     for node in graph.plain:
         best = add_tokens = add_value = 0
         for tokens, value in graph.parts[node][0]:
@@ -116,9 +117,8 @@ def _at_price(graph: Graph, num: int, den: int) -> Base:
             _close(graph, base, nodes)
             for node in nodes:
                 if base.kept[node]:
-                    tokens, value = size(graph, node, base.picks[node])
-                    base.tokens += tokens
-                    base.value += value
+                    base.tokens += base.sizes[node][0]
+                    base.value += base.sizes[node][1]
     return base
 
 
@@ -126,19 +126,22 @@ def _price(graph: Graph, base: Base, nodes: Sequence[int]) -> None:
     """The best option of every part, and what each node is worth with them."""
     num, den = base.num, base.den
     for node in nodes:
-        total = 0
+        tokens = value = 0
         picks = []
         for part in graph.parts[node]:
-            best, pick = den * part[0][1] - num * part[0][0], 0
+            pick, (cost, gain) = 0, part[0]
+            best = den * gain - num * cost
             for index in range(1, len(part)):
                 option = part[index]
                 worth = den * option[1] - num * option[0]
                 if worth > best:
-                    best, pick = worth, index
-            total += best
+                    best, pick, (cost, gain) = worth, index, option
+            tokens += cost
+            value += gain
             picks.append(pick)
         base.picks[node] = picks
-        base.worth[node] = base.spare[node] = total
+        base.sizes[node] = tokens, value
+        base.worth[node] = base.spare[node] = den * value - num * tokens
 
 
 def size(graph: Graph, node: int, picks: Sequence[int]) -> Option:
@@ -207,30 +210,28 @@ def _transfer(base: Base, payer: int, needy: int, came: dict[int, int]) -> None:
 def settle_ties(graph: Graph, base: Base, capacity: int) -> None:
     """Fill the room with what is worth exactly its price, earlier nodes first: nothing is lost by it."""
     for node, parts in enumerate(graph.parts):
-        if base.kept[node]:
-            for index, part in enumerate(parts):
-                _climb(base, node, index, part, capacity)
-        elif (
-            len(parts) == 1
-            and base.worth[node] == 0
-            and not graph.dependents[node]
-            and all(base.kept[need] for need in graph.requires[node])
-        ):
-            tokens, value = parts[0][base.picks[node][0]]
-            if base.tokens + tokens <= capacity:
-                base.kept[node] = True
-                base.tokens += tokens
-                base.value += value
-                _climb(base, node, 0, parts[0], capacity)
+        if not base.kept[node]:
+            tokens, value = base.sizes[node]
+            alone = len(parts) == 1 and not graph.dependents[node]
+            if not alone or base.worth[node] or base.tokens + tokens > capacity:
+                continue
+            if not all(base.kept[need] for need in graph.requires[node]):
+                continue
+            base.kept[node] = True
+            base.tokens += tokens
+            base.value += value
+        for index, part in enumerate(parts):
+            _climb(base, node, index, part, capacity)
 
 
 def _climb(base: Base, node: int, index: int, part: Part, capacity: int) -> None:
-    old = part[base.picks[node][index]]
-    level = base.den * old[1] - base.num * old[0]
-    for pick in range(len(part) - 1, base.picks[node][index], -1):
-        tokens, value = part[pick]
-        if base.den * value - base.num * tokens == level and base.tokens + tokens - old[0] <= capacity:
+    """Take the last option that is worth the same, if there is room for it."""
+    now = base.picks[node][index]
+    for pick in range(len(part) - 1, now, -1):
+        tokens, value = part[pick][0] - part[now][0], part[pick][1] - part[now][1]
+        if base.den * value == base.num * tokens and base.tokens + tokens <= capacity:
             base.picks[node][index] = pick
-            base.tokens += tokens - old[0]
-            base.value += value - old[1]
+            base.sizes[node] = base.sizes[node][0] + tokens, base.sizes[node][1] + value
+            base.tokens += tokens
+            base.value += value
             return
