@@ -71,15 +71,22 @@ pardoned(_, _, _, _) =>
 
 %   A lost capability or a narrow scope hides a pinned unit; anything else is the host at odds with itself.
 pardonable(Reasons, Given) :-
-    forall(member(Reason, Reasons), pardonable_reason(Reason, Given)).
+    pardonable(Reasons, Given, []).
 
-pardonable_reason(out_of_scope, _).
-pardonable_reason(capability_missing(_), _).
-pardonable_reason(dependency_out(Id, _), given(World, Bad)) :-
-    World = world(M, _, _, _, _, _),
-    M:number(Id, J),
-    out(World, Bad, J, Reasons),
-    pardonable(Reasons, given(World, Bad)).
+pardonable(Reasons, Given, Seen) :-
+    forall(member(Reason, Reasons), pardonable_reason(Reason, Given, Seen)).
+
+pardonable_reason(out_of_scope, _, _).
+pardonable_reason(capability_missing(_), _, _).
+pardonable_reason(dependency_out(Id, _), Given, Seen) :-
+    (   memberchk(Id, Seen)
+    ->  true
+    ;   Given = given(World, Bad),
+        World = world(M, _, _, _, _, _),
+        M:number(Id, J),
+        out(World, Bad, J, Reasons),
+        pardonable(Reasons, Given, [Id|Seen])
+    ).
 
 %!  admit_each(+Tier, +Roots:list, +Given, +State0, -State) is det.
 %

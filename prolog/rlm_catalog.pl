@@ -12,7 +12,8 @@
             catalog_size/2,        % +Module, -Size
             unit_number/3,         % +Module, +Id, -I
             unit_id/3,             % +Module, +I, -Id
-            supersedes/3           % +Module, ?I, ?J
+            supersedes/3,          % +Module, ?I, ?J
+            replaces/3             % +Module, ?I, ?J
           ]).
 :- use_module(library(aggregate), [aggregate_all/3]).
 :- use_module(library(error), [existence_error/2]).
@@ -291,6 +292,14 @@ reach([I|Is], Pairs, Seen0, Seen) :-
 
 supersedes(M, I, J) :-
     M:above(I, J).
+
+%!  replaces(+Module, ?I, ?J) is nondet.
+%
+%   I supersedes J and can stand in for it: only a pinned unit takes the place of a pinned one.
+
+replaces(M, I, J) :-
+    M:above(I, J),
+    ( M:pinned(J) -> M:pinned(I) ; true ).
 
 %!  unit_number(+Module, +Id, -I) is semidet.
 

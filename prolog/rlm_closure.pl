@@ -7,9 +7,9 @@
             closure/5             % +World, +Bad, +Active, +Roots, -Closure
           ]).
 :- use_module(library(assoc), [empty_assoc/1, get_assoc/3, put_assoc/4]).
-:- use_module(library(lists), [append/3, member/2, reverse/2]).
+:- use_module(library(lists), [append/3, list_to_set/2, member/2, reverse/2]).
 :- use_module(library(ordsets), [ord_memberchk/2, ord_subtract/3, ord_union/3]).
-:- use_module(rlm_catalog, [supersedes/3]).
+:- use_module(rlm_catalog, [replaces/3, supersedes/3]).
 :- use_module(rlm_eligible, [blocks/4, eligible/3]).
 
 /** <module> What a unit drags in
@@ -70,7 +70,8 @@ nonviable(World, Roots, Bad) :-
     ->  Bad = None
     ;   concerned(World, Needy, Is),
         add_blocked(Is, World, None, Blocked),
-        fall(Is, World, Blocked, Bad)
+        fall(Is, World, Blocked, Fallen),
+        all_reasons(Is, World, Fallen, Fallen, Bad)
     ).
 
 %   concerned(+World, +Roots, -Is): what Roots reach, and what could stand in for any of it.
@@ -90,7 +91,7 @@ concerned(World, Roots, Is) :-
 
 %   substitute(+World, +I, -S): S supersedes I and stands on its own feet.
 substitute(world(M, _, _, _, _, Candidates), I, S) :-
-    supersedes(M, S, I),
+    replaces(M, S, I),
     ord_memberchk(S, Candidates).
 
 add_blocked([], _, Bad, Bad).
@@ -135,6 +136,19 @@ add_falling([], Bad, Bad).
 add_falling([I-Reason|Falling], Bad0, Bad) :-
     put_assoc(I, Bad0, [Reason], Bad1),
     add_falling(Falling, Bad1, Bad).
+
+%   all_reasons(+Is, +World, +Fallen, +Bad0, -Bad): everything that is wrong with each, not only what came first.
+all_reasons([], _, _, Bad, Bad).
+all_reasons([I|Is], World, Fallen, Bad0, Bad) :-
+    (   get_assoc(I, Fallen, [First|_])
+    ->  kept_out(World, I, Own),
+        findall(Reason, unmet(World, Fallen, I, Reason), Unmet),
+        append(Own, Unmet, Reasons0),
+        list_to_set([First|Reasons0], Reasons),
+        put_assoc(I, Bad0, Reasons, Bad1)
+    ;   Bad1 = Bad0
+    ),
+    all_reasons(Is, World, Fallen, Bad1, Bad).
 
 unmet(World, _, I, missing_dependency(Id)) :-
     needs(World, I, Id, missing).
@@ -194,12 +208,17 @@ root_members([R|Rs], [m(R, root)|Ms]) :-
 
 consistent(M, Members, Closure) :-
     (   member(m(A, _), Members),
-        M:conflicts(A, Id),
-        M:number(Id, B),
+        opposed(M, A, B),
         memberchk(m(B, _), Members)
     ->  Closure = contradiction(A, B)
     ;   Closure = members(Members)
     ).
+
+opposed(M, A, B) :-
+    M:conflicts(A, Id),
+    M:number(Id, B).
+opposed(M, A, B) :-
+    supersedes(M, A, B).
 
 %   gather(+Queue, +World, +Bad, +Active, +Reversed, -Members): breadth first, the first reason is kept.
 gather([], _, _, _, Reversed, Members) :-
@@ -218,7 +237,7 @@ drags(World, Bad, Active, I, J) :-
     D \== missing,
     World = world(M, _, _, _, _, _),
     \+ memberchk(D, Active),
-    \+ ( supersedes(M, S, D), memberchk(S, Active) ),
+    \+ ( replaces(M, S, D), memberchk(S, Active) ),
     (   out(World, Bad, D, [])
     ->  J = D
     ;   first_substitute(World, Bad, D, J)
@@ -239,8 +258,8 @@ outdone(M, Members, Pairs) :-
     ->  findall(I-S,
                 ( member(m(I, _), Members),
                   once(( member(m(S, _), Members),
-                         supersedes(M, S, I),
-                         \+ ( member(m(T, _), Members), supersedes(M, T, S) ) )) ),
+                         replaces(M, S, I),
+                         \+ ( member(m(T, _), Members), replaces(M, T, S) ) )) ),
                 Pairs)
     ;   Pairs = []
     ).
@@ -265,7 +284,7 @@ instead(World, Outdone, Members, I, J) :-
     ;   memberchk(m(D, _), Members)
     ->  J = D
     ;   member(m(J, _), Members),
-        supersedes(M, J, D),
+        replaces(M, J, D),
         \+ memberchk(J-_, Outdone)
     ->  true
     ).

@@ -5,7 +5,7 @@
             decided_first/3       % +World, +Roots, -Ordered
           ]).
 :- use_module(library(lists), [member/2, reverse/2, selectchk/3]).
-:- use_module(rlm_catalog, [supersedes/3]).
+:- use_module(rlm_catalog, [replaces/3, supersedes/3]).
 :- use_module(rlm_closure, [reachable/3]).
 
 /** <module> What a unit pushes out
@@ -47,11 +47,11 @@ conflicting(M, I, J) :-
 %   Of units that the host wants together, one that another of them supersedes gives way: `I-Winner`.
 
 outranked(M, Roots, Standing, Outranked) :-
-    findall(R, ( member(R, Roots), \+ ( supersedes(M, S, R), memberchk(S, Roots) ) ), Standing),
+    findall(R, ( member(R, Roots), \+ ( replaces(M, S, R), memberchk(S, Roots) ) ), Standing),
     findall(R-Winner,
             ( member(R, Roots),
               \+ memberchk(R, Standing),
-              once(( member(Winner, Standing), supersedes(M, Winner, R) )) ),
+              once(( member(Winner, Standing), replaces(M, Winner, R) )) ),
             Outranked).
 
 %!  decided_first(+World, +Roots:list, -Ordered:list) is det.

@@ -21,8 +21,8 @@ catalog is needed any more. Reasons are data; sentence/2 says them in English, t
 
 %!  explain_unit(+Args:dict, -Reply:dict) is det.
 %
-%   `Args`: a compile's input and policy, its `sources` (rlm_evidence:source_weights/3) and the floor that
-%   held, the `unit` as a catalog takes it, its `rank` among the candidates or `null`, whether prose
+%   `Args`: a compile's input and policy, its `sources` (rlm_evidence:source_weights/4) and the floor that
+%   held (`held_floor`), the `unit` as a catalog takes it, its `rank` among the candidates or `null`, whether prose
 %   forbids it (`negated`) and the rule that vetoes it, or `null`. `Reply`: its `state`, `reasons` and
 %   `words`, each word of the text that counts for it with its share.
 
@@ -57,7 +57,7 @@ verdict(Args, Against, For, Lexical, State, Reasons) =>
     ->  append(Against, [no_evidence], Reasons)
     ;   total(For, 0, Score0),
         Score is max(Score0, Lexical),
-        append(Against, [below_floor(Score, Args.floor)|For], Reasons)
+        append(Against, [below_floor(Score, Args.held_floor)|For], Reasons)
     ).
 
 total([], Sum, Sum).

@@ -13,7 +13,7 @@
 :- use_module(library(sandbox), [safe_goal/1]).
 :- use_module(rlm_catalog, [catalog_size/2]).
 :- use_module(rlm_host_check, [checked/4]).
-:- use_module(rlm_host_read, [place/4, terms_read/3]).
+:- use_module(rlm_host_read, [line_starts/2, place/4, terms_read/3]).
 :- use_module(rlm_host_words, [ranged/3, turn/5]).
 :- use_module(rlm_unit, [unit_term/2]).
 
@@ -110,15 +110,16 @@ rules_load(Args, Reply) :-
     atom_concat(rlm_policy_, Handle, P),
     set_module(P:class(temporary)),
     set_module(P:base(system)),
+    line_starts(Args.source, Starts),
     terms_read(Args.source, P, Items),
     checked(Items, Clauses, Rules0, Findings0),
     add_clauses(P, Clauses, Rules0, Findings0, Findings1),
     worth_saying(Findings1, Findings2),
-    maplist(finding(Args.source), Findings2, Findings),
+    maplist(finding(Starts), Findings2, Findings),
     (   refused(Findings1)
     ->  '$destroy_module'(P),
         Reply = _{findings: Findings}
-    ;   maplist(rule_line(Args.source), Rules0, Rules),
+    ;   maplist(rule_line(Starts), Rules0, Rules),
         speech(Clauses, Spoken),
         assertz(loaded(Handle, P, Args.name, Rules, Spoken)),
         length(Rules, Count),
@@ -160,12 +161,12 @@ worth_saying(Findings0, Findings) :-
         append(Findings, _, Errors)
     ).
 
-finding(Source, found(Offset, Level, Message, Fix), Finding) :-
-    place(Source, Offset, Line, Column),
+finding(Starts, found(Offset, Level, Message, Fix), Finding) :-
+    place(Starts, Offset, Line, Column),
     Finding = _{line: Line, column: Column, level: Level, message: Message, fix: Fix}.
 
-rule_line(Source, rule(N, Name, Offset), rule(N, Name, Line)) :-
-    place(Source, Offset, Line, _).
+rule_line(Starts, rule(N, Name, Offset), rule(N, Name, Line)) :-
+    place(Starts, Offset, Line, _).
 
 %   speech(+Clauses, -Spoken): whether a rule will ask for the words of the text.
 speech(Clauses, Spoken) :-

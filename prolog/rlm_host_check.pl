@@ -3,8 +3,9 @@
           [ checked/4             % +Items, -Clauses, -Rules, -Findings
           ]).
 :- use_module(library(apply), [foldl/4, maplist/3, partition/4]).
-:- use_module(library(assoc), [empty_assoc/1, get_assoc/3, put_assoc/4]).
+:- use_module(library(assoc), [empty_assoc/1, get_assoc/3, list_to_assoc/2, put_assoc/4]).
 :- use_module(library(lists), [append/2, member/2]).
+:- use_module(library(pairs), [group_pairs_by_key/2]).
 :- use_module(rlm_host_goals, [arguments//4, body//4, form/2, goals//4, inner/3, rule_head/5]).
 :- use_module(rlm_host_read, [start/2, within/4]).
 :- use_module(rlm_host_rule, [rule_body/7]).
@@ -32,7 +33,7 @@ checked(Items, Clauses, Rules, Findings) :-
     foldl(define, Parsed, Empty, Defined),
     clauses(Parsed, 1, Defined, Clauses, Rules, Notes),
     partition(is_found, Notes, Found1, Uses),
-    findall(Finding, unused(Parsed, Uses, Finding), Found2),
+    unused(Parsed, Uses, Found2),
     findall(Finding, no_rule(Items, Rules, Finding), Found3),
     append([Found0, Found1, Found2, Found3], Found),
     sort(Found, Findings).
@@ -43,13 +44,22 @@ no_rule(Items, [], found(0, warning, 'nothing here decides anything', Fix)) :-
     \+ member(found(_, error, _, _), Items),
     Fix = 'write clauses of veto/3, boost/4 or requires/3'.
 
-unused(Parsed, Uses, found(Offset, warning, Message, 'use it or remove it')) :-
-    member(clause(Name/Arity, _, _, _, Offset, _), Parsed),
-    \+ rule_head(_, Name/_, _, _, _),
-    \+ ( member(use(Name/Arity, By), Uses), By \== Name/Arity ),
-    once(( member(clause(Name/Arity, _, _, _, First, _), Parsed) )),
-    First == Offset,
-    format(atom(Message), '~q is never used', [Name/Arity]).
+%   unused(+Parsed, +Uses, -Findings): helpers that no other predicate calls, at their first clause.
+unused(Parsed, Uses, Findings) :-
+    findall(Called-true, ( member(use(Called, By), Uses), By \== Called ), Called0),
+    sort(Called0, Called1),
+    list_to_assoc(Called1, Called),
+    findall(Id-Offset,
+            ( member(clause(Id, _, _, _, Offset, _), Parsed),
+              \+ get_assoc(Id, Called, _),
+              \+ rule_head(_, Id, _, _, _) ),
+            Unused0),
+    sort(Unused0, Unused1),
+    group_pairs_by_key(Unused1, Unused),
+    findall(found(Offset, warning, Message, 'use it or remove it'),
+            ( member(Id-[Offset|_], Unused),
+              format(atom(Message), '~q is never used', [Id]) ),
+            Findings).
 
                 /*******************************
                 *           CLAUSES            *

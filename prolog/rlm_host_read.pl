@@ -3,10 +3,10 @@
           [ terms_read/3,         % +Text, +Module, -Items
             start/2,              % +Position, -Offset
             within/4,             % +Term, +Position, -Part, -Offset
-            place/4               % +Text, +Offset, -Line, -Column
+            line_starts/2,        % +Text, -Starts
+            place/4               % +Starts, +Offset, -Line, -Column
           ]).
-:- use_module(library(error), [must_be/2]).
-:- use_module(library(lists), [last/2, member/2, nth1/3]).
+:- use_module(library(lists), [member/2, nth1/3]).
 
 /** <module> Read a host's rules, term by term
 
@@ -312,21 +312,44 @@ within_list([], Position, Term, Part, Offset) :-
     Position \== none,
     within(Term, Position, Part, Offset).
 
-%!  place(+Text, +Offset, -Line, -Column) is det.
+%!  line_starts(+Text, -Starts) is det.
+%
+%   `starts(0, ...)`: how many characters stand before each line.
+
+line_starts(Text, Starts) :-
+    split_string(Text, "\n", "", Lines),
+    offsets(Lines, 0, Offsets),
+    compound_name_arguments(Starts, starts, Offsets).
+
+offsets([], _, []).
+offsets([Line|Lines], Offset, [Offset|Offsets]) :-
+    string_length(Line, Length),
+    Next is Offset + Length + 1,
+    offsets(Lines, Next, Offsets).
+
+%!  place(+Starts, +Offset, -Line, -Column) is det.
 %
 %   Both count from 1; Column counts characters.
 
-place(Text, Offset, Line, Column) :-
-    must_be(nonneg, Offset),
-    atom_length(Text, Length),
-    Before is min(Offset, Length),
-    sub_string(Text, 0, Before, _, Head),
-    split_string(Head, "\n", "", Lines),
-    length(Lines, Line),
-    last(Lines, Last),
-    string_length(Last, Characters),
-    Column is Characters + 1.
+place(Starts, Offset, Line, Column) :-
+    functor(Starts, _, Last),
+    last_before(1, Last, Starts, Offset, Line),
+    arg(Line, Starts, Start),
+    Column is Offset - Start + 1.
+
+%   last_before(+Low, +High, +Starts, +Offset, -Line): by halves; Low is never beyond Offset.
+last_before(Line, Line, _, _, Line0) =>
+    Line0 = Line.
+last_before(Low, High, Starts, Offset, Line) =>
+    Middle is (Low + High + 1) // 2,
+    arg(Middle, Starts, Start),
+    (   Start =< Offset
+    ->  last_before(Middle, High, Starts, Offset, Line)
+    ;   Below is Middle - 1,
+        last_before(Low, Below, Starts, Offset, Line)
+    ).
 
 :- det(terms_read/3).
 :- det(start/2).
+:- det(line_starts/2).
 :- det(place/4).

@@ -27,11 +27,11 @@ says the same for each.
 %   and as it runs. What does not ask about the unit comes first, then the units, then the rest.
 
 rule_body(Goals, Unit, Turn, Answer, Defined, I, Body) :-
-    steps(Goals, Unit, Turn, Defined, Before, Filter, After),
-    shown(Unit, Before-After-Answer, Shown),
+    steps(Goals, Unit, Turn, Defined, Before, Filter0, After),
+    seen(Unit, Before-After-Answer, Filter0, Filter),
     targets(Before, Targets0),
     targets(After, Targets1),
-    append(Targets0, [rlm_host_words:listed(Turn, I, Shown, Filter)|Targets1], Targets),
+    append(Targets0, [rlm_host_words:listed(Turn, I, Unit, Filter)|Targets1], Targets),
     conjunction(Targets, Body).
 
 %   steps(+Goals, ?Unit, ?Turn, +Defined, -Before, -Filter, -After): around the units.
@@ -94,13 +94,14 @@ narrows(Goal, Unit, Turn, filter(Kind, Server, Trust), Slot, Value) :-
         Slot = Trust
     ).
 
-%   shown(?Unit, +Others, -Shown): the unit, or `any` where nobody asks which one it is.
-shown(Unit, Others, Shown) :-
+%   seen(?Unit, +Others, +Filter0, -Filter): where nobody asks which unit it is, none needs a term.
+seen(Unit, Others, Filter0, Filter) :-
     (   var(Unit),
         term_variables(Others, Variables),
         \+ ( member(V, Variables), V == Unit )
-    ->  Shown = any
-    ;   Shown = Unit
+    ->  Filter0 = filter(Kind, Server, Trust),
+        Filter = unseen(Kind, Server, Trust)
+    ;   Filter = Filter0
     ).
 
 targets(Goals, Targets) :-

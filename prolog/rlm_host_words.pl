@@ -224,25 +224,26 @@ given_number(M, Unit, I) :-
 %!  listed(+Turn, -I, ?Unit, +Filter) is nondet.
 %
 %   Each unit in the turn's range that is a Unit. Filter is `filter(Kind, Server, Trust)`, each given or a
-%   variable. Where Unit is `any` nobody wants to see its term.
+%   variable; or `unseen(Kind, Server, Trust)` where nobody wants to see the Unit.
 %
 %   @error type_error(unit, Unit) where Unit is ground and none.
 
-listed('$turn'(M, Range, _, _, _, _, _), I, Unit, filter(Kind, Server, Trust)) :-
-    (   Unit == any
-    ->  narrowed(Kind, Server, Prefix),
-        among(Range, M, I, Id, Kind, Trust),
-        fits(Server, Prefix, Id)
-    ;   ground(Unit)
-    ->  given_number(M, Unit, I),
-        M:unit(I, _, _, _, _, _),
-        within(Range, I)
-    ;   pattern(Unit, Kind, Server),
-        narrowed(Kind, Server, Prefix),
-        among(Range, M, I, Id, Kind, Trust),
-        fits(Server, Prefix, Id),
-        unit_term(Id, Unit)
-    ).
+listed('$turn'(M, Range, _, _, _, _, _), I, Unit, Filter) :-
+    listed(Filter, Unit, M, Range, I).
+
+listed(unseen(Kind, Server, Trust), _, M, Range, I) =>
+    narrowed(Kind, Server, Prefix),
+    among(Range, M, I, Id, Kind, Trust),
+    fits(Server, Prefix, Id).
+listed(filter(_, _, _), Unit, M, Range, I), ground(Unit) =>
+    given_number(M, Unit, I),
+    within(Range, I).
+listed(filter(Kind, Server, Trust), Unit, M, Range, I) =>
+    pattern(Unit, Kind, Server),
+    narrowed(Kind, Server, Prefix),
+    among(Range, M, I, Id, Kind, Trust),
+    fits(Server, Prefix, Id),
+    unit_term(Id, Unit).
 
 %   pattern(?Unit, ?Kind, ?Server): what an open term says of the units that it stands for.
 pattern(Unit, Kind, Server) :-

@@ -7,7 +7,7 @@
           ]).
 :- use_module(library(assoc), [assoc_to_list/2]).
 :- use_module(library(lists), [append/3, member/2, reverse/2]).
-:- use_module(rlm_catalog, [supersedes/3, unit_id/3]).
+:- use_module(rlm_catalog, [replaces/3, unit_id/3]).
 :- use_module(rlm_closure, [closure/5, needs/4]).
 :- use_module(rlm_evidence, [source_weights/4]).
 
@@ -111,7 +111,7 @@ meets(World, Active, I, J) :-
     D \== missing,
     (   memberchk(D, Active)
     ->  J = D
-    ;   supersedes(M, J, D),
+    ;   replaces(M, J, D),
         memberchk(J, Active)
     ->  true
     ).

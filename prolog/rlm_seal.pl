@@ -49,7 +49,9 @@ violation(Args, Shown, _, 'L1', Id, Needed) :-
     shown(Args, Id, Unit),
     required(Args, Id, Unit, Needed),
     \+ memberchk(Needed, Shown),
-    \+ ( shown(Args, _, Other), superseding(Other, Needed) ).
+    \+ ( shown(Args, Other, OtherUnit),
+         superseding(OtherUnit, Needed),
+         ( pinned(Args, Needed) -> pinned(Args, Other) ; true ) ).
 violation(Args, Shown, _, 'L2', Id, Other) :-
     shown(Args, Id, Unit),
     get_dict(conflicts, Unit, Conflicts),
@@ -83,6 +85,11 @@ violation(Args, _, _, packing, budget, Total) :-
 shown(Args, Id, Unit) :-
     member(Unit, Args.shown),
     get_dict(id, Unit, Id).
+
+pinned(Args, Id) :-
+    member(Unit, Args.pinned),
+    get_dict(id, Unit, Id),
+    !.
 
 required(_, _, Unit, Needed) :-
     get_dict(requires, Unit, Requires),

@@ -63,9 +63,10 @@ decide(M, Args, selection(Args, Evidence, Ranked, Floors, World, Bad, State)) :-
     admit_together(selected, Selected, Given, S1, S2),
     admit_each(retained, Retained, Given, S2, S3),
     admit_limited(Later, Args.limit, Given, S3, S4),
-    suggested(M, S4, Suggested),
-    nonviable(World, Suggested, BadSuggested),
-    admit_each(suggested, Suggested, given(World, BadSuggested), S4, State).
+    suggested(World, S4, Suggested),
+    considered([], Suggested, SuggestedIs),
+    nonviable(World, SuggestedIs, BadSuggested),
+    admit_limited(Suggested, 0, given(World, BadSuggested), S4, State).
 
                 /*******************************
                 *            ROOTS             *
@@ -109,17 +110,22 @@ retained(M, Args, Retained) :-
 %   the other eligible tools; superseders before what they supersede.
 later(World, Args, Pinned, Selected, Ranked, Roots) :-
     append(Pinned, Selected, Wanted),
+    World = world(M, _, _, _, _, _),
     findall(root(I, evidence, Exempt),
             ( member(c(I, _, _, Others), Ranked),
               \+ memberchk(I, Wanted),
-              exempt(Others, Exempt) ),
+              exempt(M, Args.mode, I, Others, Exempt) ),
             Evidenced),
     others(Args.mode, World, Wanted, Ranked, Others),
     append(Evidenced, Others, Unordered),
     decided_first(World, Unordered, Roots).
 
-exempt(Others, Exempt) :-
+%   The limit does not count what the text names, nor, in `all_tools`, tools.
+exempt(M, Mode, I, Others, Exempt) :-
     (   memberchk(e(name(_), _), Others)
+    ->  Exempt = true
+    ;   Mode == all_tools,
+        tool(M, I)
     ->  Exempt = true
     ;   Exempt = false
     ).
@@ -148,15 +154,18 @@ considered(Lists, Later, Considered) :-
     findall(I, member(root(I, _, _), Later), Is),
     append(Firsts, Is, Considered).
 
-suggested(M, state(Admitted, Active, _), Suggested) :-
+suggested(World, state(Admitted, Active, _), Suggested) :-
+    World = world(M, _, _, _, _, _),
     reverse(Admitted, Ordered),
     findall(J,
             ( member(a(I, _, _), Ordered),
               M:suggests(I, Id),
               M:number(Id, J),
               \+ memberchk(J, Active) ),
-            Js),
-    list_to_set(Js, Suggested).
+            Js0),
+    list_to_set(Js0, Js),
+    findall(root(J, suggested, true), member(J, Js), Roots),
+    decided_first(World, Roots, Suggested).
 
                 /*******************************
                 *            WORLD             *

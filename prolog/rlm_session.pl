@@ -210,7 +210,7 @@ against(Id, Rows, Rejected) :-
 adds([], _) :- !.
 adds(First, Reason) :-
     Kind = Reason.kind,
-    Kind \== over_candidate_limit,
+    \+ memberchk(Kind, [over_candidate_limit, below_floor, no_evidence]),
     \+ ( member(Other, First), Other.kind == Kind ).
 
 with_words(Words, Reason0, Reason) :-
@@ -237,7 +237,7 @@ looked_at(Id, Looked) :-
     ( record(negated(Id)) -> Negated = true ; Negated = false ),
     ( record(vetoed(Id, Rule)) -> true ; Rule = null ),
     explain_unit(Question.put(_{ stemmer: Stemmer, unit: Unit, sources: Sources, rank: Rank,
-                                 negated: Negated, vetoed: Rule, floor: Floor,
+                                 negated: Negated, vetoed: Rule, held_floor: Floor,
                                  sensors: [], admitted: [], retained: [] }),
                  Looked).
 
@@ -371,7 +371,7 @@ reasons_of(Id, Question, Reply, Reasons) :-
         ( nth1(Rank0, Reply.ranked, Id) -> Rank = Rank0 ; Rank = null ),
         ( memberchk(Id, Reply.negated) -> Negated = true ; Negated = false ),
         explain_unit(Question.put(_{ stemmer: Stemmer, unit: Unit, sources: Reply.sources, rank: Rank,
-                                     negated: Negated, vetoed: null, floor: Reply.relative_floor,
+                                     negated: Negated, vetoed: null, held_floor: Reply.relative_floor,
                                      sensors: [], admitted: [], retained: [] }),
                      Looked),
         Reasons = Looked.reasons

@@ -163,7 +163,7 @@ def explanation(view: CompiledContext, unit: str) -> Explanation:
     against = selection.rejected.get(unit) or selection.nonviable.get(unit)
     if against is not None:
         kinds = {(row["kind"], row.get("unit")) for row in against}
-        dropped = {"over_candidate_limit"}
+        dropped = {"over_candidate_limit", "below_floor", "no_evidence"}
         rows = [*against, *(r for r in rows if r["kind"] not in dropped and (r["kind"], r.get("unit")) not in kinds)]
         if unit in selection.rejected or unit in selection.rank:
             state = State.REJECTED
@@ -190,7 +190,7 @@ def _args(view: CompiledContext, unit: str) -> dict[str, Any]:
         "rank": selection.rank.get(unit),
         "negated": unit in selection.negated,
         "vetoed": selection.vetoed.get(unit),
-        "floor": selection.floor,
+        "held_floor": selection.relative_floor,
     }
 
 

@@ -54,7 +54,7 @@ def session_lines(view: CompiledContext) -> Iterator[str]:
     for key in sorted(asked.keys() - {"words", "rules"}):
         yield term("input", key, asked[key])
     yield term("ledger", view.ledger.total, view.ledger.limit)
-    yield term("floor", selection.floor)
+    yield term("floor", selection.relative_floor)
     for kind, sources in sorted(selection.sources.items()):
         for place, source in enumerate(sources, 1):
             yield term("source", kind, place, source["terms"], source["rarities"])

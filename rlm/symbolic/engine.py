@@ -9,7 +9,6 @@ a time limit and a cancelled await end the goal itself, not only the waiting for
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import os
 import threading
@@ -62,9 +61,9 @@ class Engine:
         seconds = DEFAULT_TIMEOUT if timeout is None else timeout
         try:
             self._owner.submit(job)
-            in_time = done.acquire(timeout=max(0.0, seconds))
+            in_time = done.acquire(timeout=min(max(0.0, seconds), threading.TIMEOUT_MAX))
         except BaseException:  # Ctrl-C arrives here
-            self._owner.cancel(job)
+            self._cancel_whatever_happens(job)
             raise
         if not in_time:
             self._owner.cancel(job)
@@ -77,9 +76,11 @@ class Engine:
         args: JsonValue = None,
         *,
         inferences: int | None = None,
-        timeout: float | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - it ends the goal, which asyncio.timeout() could not
     ) -> Any:
         """As ``call``, awaited under asyncio (or anyio on asyncio); cancelling the await ends the goal."""
+        import asyncio  # here, because it takes longer to import than all the rest
+
         loop = asyncio.get_running_loop()
         done = asyncio.Event()
 
@@ -113,6 +114,13 @@ class Engine:
             EngineError: ``load_failed`` for any warning or error, naming file and line.
         """
         raise_findings(self.call("load", str(path)))
+
+    def _cancel_whatever_happens(self, job: Job) -> None:
+        while True:
+            try:
+                return self._owner.cancel(job)
+            except KeyboardInterrupt:  # the impatient press twice
+                continue
 
     def _job(
         self, operation: str, args: JsonValue, inferences: int | None, notify: Any, *, reentrant: bool = False

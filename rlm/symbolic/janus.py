@@ -43,7 +43,7 @@ def load() -> ModuleType:
             _initialise(_library(package, installation), package, installation.home)
         try:
             return importlib.import_module("janus_swi")
-        except Exception as problem:
+        except Exception as problem:  # noqa: BLE001 - whatever the import of an extension can say
             raise _unusable(f"{type(problem).__name__}: {problem}", installation) from None
 
 
@@ -71,10 +71,9 @@ def _library(package: Path, installation: locate.Installation) -> ctypes.CDLL:
         library = ctypes.CDLL(str(extension), mode=ctypes.RTLD_GLOBAL)
     except OSError as problem:
         raise _unusable(str(problem), installation) from None
-    built = int(library.PL_version_info(_SYSTEM_VERSION))
-    major, minor, patch = installation.version
-    if built != major * 10_000 + minor * 100 + patch:
-        raise _unusable(f"it is linked with SWI-Prolog {built // 10_000}.{built // 100 % 100}.{built % 100}", installation)
+    linked = locate.version_of(library.PL_version_info(_SYSTEM_VERSION))
+    if linked != installation.version:
+        raise _unusable(f"it is linked with SWI-Prolog {'.'.join(map(str, linked))}", installation)
     if not (installation.home / "boot.prc").is_file():
         raise _unusable(f"{installation.home} has no boot.prc", installation)
     return library

@@ -73,16 +73,20 @@ def _probe(swipl: Path) -> Installation:
     if done.returncode != 0 or not variables.get("PLVERSION", "").isdigit():
         said = (done.stderr.strip() or done.stdout.strip() or "nothing")[:200]
         raise _missing(f"{swipl} is no SWI-Prolog: it ended with {done.returncode} and said {said}")
-    number = int(variables["PLVERSION"])
     library = variables.get("PLLIBSWIPL")
     installation = Installation(
         swipl=swipl,
-        version=(number // 10_000, number // 100 % 100, number % 100),
+        version=version_of(int(variables["PLVERSION"])),
         home=Path(variables["PLBASE"]),
         libswipl=Path(library) if library else None,
     )
     _refuse_unsupported(installation, threads=variables.get("PLTHREADS") == "yes")
     return installation
+
+
+def version_of(number: int) -> tuple[int, int, int]:
+    """SWI-Prolog's 90209 as (9, 2, 9)."""
+    return number // 10_000, number // 100 % 100, number % 100
 
 
 def _refuse_unsupported(found: Installation, *, threads: bool) -> None:
@@ -105,8 +109,7 @@ def _missing(why: str) -> EngineError:
 def how_to_install() -> str:
     """One sentence with the command that installs SWI-Prolog on this platform."""
     otherwise = (
-        "or with conda: conda install -c conda-forge swi-prolog. "
-        f"Elsewhere, set {ENVIRONMENT_VARIABLE} to the program."
+        f"or with conda: conda install -c conda-forge swi-prolog. Elsewhere, set {ENVIRONMENT_VARIABLE} to the program."
     )
     if sys.platform == "darwin":
         return f"Install it with: brew install swi-prolog, {otherwise}"
@@ -118,10 +121,7 @@ def how_to_install() -> str:
         if int(version) >= 13:
             return f"Install it with: apt-get install swi-prolog-nox, {otherwise}"
         if int(version) == 12:
-            return (
-                "Debian 12 packages one that is too old: run ./bootstrap in a checkout of prolog-rlm, "
-                f"{otherwise}"
-            )
+            return f"Debian 12 packages one that is too old: run ./bootstrap in a checkout of prolog-rlm, {otherwise}"
     return f"Install 9.2 or later from your system's packages, {otherwise}"
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from queue import Empty, SimpleQueue
-from types import ModuleType
 from typing import Any
 
 from rlm import resources
@@ -83,7 +81,7 @@ class Owner:
         self._stopping = False
         self._interrupter: threading.Thread | None = None
         self._interrupter_lock = threading.Lock()
-        self._janus: ModuleType | None = None
+        self._janus: Any = None
         if threading.current_thread() is threading.main_thread():
             self._janus = janus.load()  # Prolog's main thread is then Python's, as a host may expect
         self._thread = threading.Thread(target=self._run, name="rlm-prolog", daemon=True)
@@ -101,8 +99,9 @@ class Owner:
         job.cancelled = True
         with self._interrupter_lock:
             if self._interrupter is None:
-                self._interrupter = threading.Thread(target=self._interrupt, name="rlm-interrupt", daemon=True)
-                self._interrupter.start()
+                interrupter = threading.Thread(target=self._interrupt, name="rlm-interrupt", daemon=True)
+                interrupter.start()
+                self._interrupter = interrupter
         self._interrupts.put(job)
 
     def is_current_thread(self) -> bool:
@@ -127,7 +126,7 @@ class Owner:
             self._start()
         except EngineError as problem:
             self.failure = problem
-        except BaseException as problem:
+        except BaseException as problem:  # noqa: BLE001 - a caller waits for the verdict
             self.failure = EngineError("janus_unusable", f"Prolog did not start: {problem}")
         self.ready.set()
         if self.failure is None:
@@ -147,7 +146,7 @@ class Owner:
         self._janus.query_once("load_files(user:File, [if(not_loaded), silent(true)])", {"File": loader})
         try:
             findings = self._apply("rlm_load", "load_strictly", str(folder / "rlm.pl"))
-        except Exception as problem:
+        except Exception as problem:  # noqa: BLE001 - Janus's own class, of a module that may be missing
             raise EngineError("load_failed", f"{loader}: {problem}") from None
         raise_findings(findings)
         self._apply("rlm_bridge", "rlm_start", STACK_BYTES)
@@ -160,7 +159,7 @@ class Owner:
         job.started = True
         try:
             reply = self._apply("rlm_bridge", "rlm_call", job.number, job.inferences, job.operation, job.args)
-        except BaseException as problem:
+        except BaseException as problem:  # noqa: BLE001 - SystemExit too: a rule must not end this thread
             reply = self._broken(job, problem)
         self._current = None
         job.finish(reply)
@@ -168,14 +167,11 @@ class Owner:
     def _broken(self, job: Job, problem: BaseException) -> EngineError:
         """Janus itself raised: its error may still be pending in Prolog and would strike the next call."""
         for _ in range(5):
-            try:
-                self._janus.query_once("true")
+            if self._innocent_call_works():
                 break
-            except BaseException:
-                continue
         try:
             text = str(problem)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - the text of a Prolog error is a call of Prolog
             text = type(problem).__name__
         kind = "bridge"
         if "UnicodeDecodeError" in text:
@@ -185,6 +181,13 @@ class Owner:
         return EngineError(
             kind, f"operation {job.operation!r} broke off: {text}", {"operation": job.operation, "term": text}
         )
+
+    def _innocent_call_works(self) -> bool:
+        try:
+            self._janus.query_once("true")
+        except BaseException:  # noqa: BLE001 - the error that was pending
+            return False
+        return True
 
     # The interrupter's thread.
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from rlm.errors import EngineError
 
-JsonValue: TypeAlias = None | bool | int | float | str | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
+JsonValue: TypeAlias = bool | int | float | str | Sequence["JsonValue"] | Mapping[str, "JsonValue"] | None
 
 MOST_LEVELS = 32
 """Containers within containers. Janus recurses in C: thousands of levels end the process."""
@@ -51,9 +51,7 @@ def plain(value: JsonValue) -> Any:
         return copier.items([value], MOST_LEVELS + 1)[0]
     except _RefusedError as refused:
         path = "".join(f"[{step!r}]" for step in reversed(refused.path[:-1]))
-        raise EngineError(
-            refused.kind, f"cannot pass args{path} to Prolog: {refused}", {"path": path}
-        ) from None
+        raise EngineError(refused.kind, f"cannot pass args{path} to Prolog: {refused}", {"path": path}) from None
 
 
 class _RefusedError(Exception):
@@ -158,7 +156,9 @@ class _Copier:
                 _refuse(f"{item} is not finite")
             self._take(_FLOAT)
             return item
-        _refuse(f"{type(item).__name__} is none of None, bool, int, float, str, list, tuple, dict")
+        raise _RefusedError(
+            "invalid_input", f"{type(item).__name__} is none of None, bool, int, float, str, list, tuple, dict"
+        )
 
 
 def _uniform(values: list[Any]) -> bool:
@@ -168,7 +168,7 @@ def _uniform(values: list[Any]) -> bool:
         return False
     kind = kinds.pop()
     if kind is int:
-        return bool(_LEAST <= min(values) and max(values) <= _MOST)
+        return bool(min(values) >= _LEAST and max(values) <= _MOST)
     if kind is str:
         try:
             "".join(values).encode()

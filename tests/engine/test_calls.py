@@ -65,7 +65,8 @@ def test_what_prolog_sees_of_each_type(python: Run) -> None:
     done = python(
         """
         prolog = start()
-        for value in ["a b", "é", 1, -2.5, True, False, None, [1, "x"], (1, (2,)), [], {}, {"k": [True, None]}, "", "[]"]:
+        for value in ["a b", "é", 1, -2.5, True, False, None, [1, "x"], (1, (2,)), [], {}, {"k": [True, None]},
+                "", "[]"]:
             print(prolog.call("seen", value))
         """
     )

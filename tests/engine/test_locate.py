@@ -46,9 +46,7 @@ def test_the_variable_comes_first(monkeypatch: pytest.MonkeyPatch, fake: Fake) -
     assert found.version_text == "9.3.10"
 
 
-def test_then_the_checkouts_own_and_then_the_path(
-    monkeypatch: pytest.MonkeyPatch, fake: Fake, tmp_path: Path
-) -> None:
+def test_then_the_checkouts_own_and_then_the_path(monkeypatch: pytest.MonkeyPatch, fake: Fake, tmp_path: Path) -> None:
     monkeypatch.delenv("RLM_SWIPL", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     on_path = fake()

@@ -49,7 +49,8 @@ def test_the_check_for_unused_predicates_finds_them(tmp_path: Path) -> None:
     a, b = tmp_path / "a.pl", tmp_path / "b.pl"
     a.write_text(
         ":- module(a, [used/1, unused/1]).\n:- public open/1.\n"
-        "used(X) :- helper(X).\nunused(X) :- helper(X).\nhelper(1).\nopen(1).\nforgotten(1).\nselfish(X) :- selfish(X).\n"
+        "used(X) :- helper(X).\nunused(X) :- helper(X).\nhelper(1).\n"
+        "open(1).\nforgotten(1).\nselfish(X) :- selfish(X).\n"
     )
     b.write_text(":- module(b, []).\n:- use_module(a, [used/1]).\n:- initialization((used(X), print(X))).\n")
     done = swipl(ROOT / "tests" / "prolog" / "xref.pl", "--", a, b)
