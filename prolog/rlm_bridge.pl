@@ -4,6 +4,8 @@
             rlm_call/5,                 % +CallId, +Inferences, +Operation, +Args, -Reply
             rlm_cancel/4                % +Thread, +CallId, +Manner, -Sent
           ]).
+:- use_module(library(terms), [term_size/2]).
+:- use_module(library(wfs), [call_delays/2]).
 :- use_module(rlm_load, []).
 :- use_module(rlm_plain, [plain/1]).
 :- public rlm_start/2, rlm_call/5, rlm_cancel/4.    % called from Python

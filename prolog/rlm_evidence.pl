@@ -13,7 +13,7 @@
 :- use_module(rlm_catalog, [catalog_module/2, catalog_size/2, catalog_stemmer/2]).
 :- use_module(rlm_index, [index_update/1, query_weights/4, vector_score/3, word_scores/3]).
 :- use_module(rlm_negation, [negated/2]).
-:- use_module(rlm_words, [fold/2, identifier_words/2, stems/3, tokens/2, words_terms/3]).
+:- use_module(rlm_words, [fold/2, identifier_words/2, joined_words/3, stems/3, tokens/2, words_terms/3]).
 
 /** <module> Why a unit might matter now
 
@@ -94,17 +94,20 @@ read_text(Stemmer, Text, reading(Tokens, Elements, Terms)) :-
     readable(Text, Read),
     tokens(Read, Tokens),
     token_elements(Tokens, '|', Elements),
-    element_words(Elements, Words),
+    counted_words(Tokens, Words),
     words_terms(Stemmer, Words, All),
     list_to_set(All, Terms).
 
-element_words([], []).
-element_words([Element|Elements], Words) :-
-    (   Element = el(Word, _)
-    ->  Words = [Word|Rest]
-    ;   Words = Rest
-    ),
-    element_words(Elements, Rest).
+%   counted_words(+Tokens, -Words): all words that count, those that case splits also joined.
+counted_words([], []).
+counted_words([p(_)|Tokens], Words) :-
+    counted_words(Tokens, Words).
+counted_words([w(_, Raw)|Tokens], Words) :-
+    identifier_words(Raw, Split),
+    joined_words(Raw, Split, Joined),
+    append(Split, More, Words),
+    append(Joined, Rest, More),
+    counted_words(Tokens, Rest).
 
 text_terms(Stemmer, Text, Terms) :-
     read_text(Stemmer, Text, reading(_, _, Terms)).

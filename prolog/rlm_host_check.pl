@@ -4,7 +4,7 @@
           ]).
 :- use_module(library(apply), [foldl/4, maplist/3, partition/4]).
 :- use_module(library(assoc), [empty_assoc/1, get_assoc/3, list_to_assoc/2, put_assoc/4]).
-:- use_module(library(lists), [append/2, member/2]).
+:- use_module(library(lists), [append/2, append/3, member/2]).
 :- use_module(library(pairs), [group_pairs_by_key/2]).
 :- use_module(rlm_host_goals, [arguments//4, body//4, form/2, goals//4, inner/3, rule_head/5]).
 :- use_module(rlm_host_read, [start/2, within/4]).
@@ -34,14 +34,15 @@ checked(Items, Clauses, Rules, Findings) :-
     clauses(Parsed, 1, Defined, Clauses, Rules, Notes),
     partition(is_found, Notes, Found1, Uses),
     unused(Parsed, Uses, Found2),
-    findall(Finding, no_rule(Items, Rules, Finding), Found3),
-    append([Found0, Found1, Found2, Found3], Found),
+    append([Found0, Found1, Found2], Found3),
+    findall(Finding, no_rule(Rules, Found3, Finding), Found4),
+    append(Found4, Found3, Found),
     sort(Found, Findings).
 
 is_found(found(_, _, _, _)).
 
-no_rule(Items, [], found(0, warning, 'nothing here decides anything', Fix)) :-
-    \+ member(found(_, error, _, _), Items),
+no_rule([], Found, found(0, warning, 'nothing here decides anything', Fix)) :-
+    \+ memberchk(found(_, error, _, _), Found),
     Fix = 'write clauses of veto/3, boost/4 or requires/3'.
 
 %   unused(+Parsed, +Uses, -Findings): helpers that no other predicate calls, at their first clause.

@@ -154,7 +154,8 @@ expressions([N-Expression|More], Goal, Position) -->
     Found,
     expressions(More, Goal, Position).
 
-no_number(Expression, At, Offset, Message, 'numbers, variables, and: + - * / // mod rem div min max abs sign round') :-
+no_number(Expression, At, Offset, Message, Fix) :-
+    Fix = 'write numbers, variables, and: + - * / // mod rem div min max abs sign round truncate floor ceiling',
     within(Expression, At, Part, Offset),
     nonvar(Part),
     \+ number(Part),

@@ -59,7 +59,7 @@ read_items(Stream, Module, Items) :-
 
 skip_blanks(Stream) :-
     peek_char(Stream, Char),
-    (   char_type(Char, space)
+    (   ( Char == '\uFEFF' ; char_type(Char, space) )
     ->  get_char(Stream, _),
         skip_blanks(Stream)
     ;   true

@@ -7,7 +7,8 @@
             numbers/1,            % +Values
             bounded/1             % +Number
           ]).
-:- use_module(library(error), [domain_error/2, instantiation_error/1, must_be/2, representation_error/1, type_error/2]).
+:- use_module(library(error),
+              [domain_error/2, instantiation_error/1, must_be/2, representation_error/1, type_error/2]).
 :- use_module(library(lists), [member/2, nth0/3, nth1/3]).
 :- use_module(library(sandbox), []).
 :- use_module(rlm_unit, [unit_kinds/1, unit_server/2, unit_term/2]).

@@ -33,13 +33,14 @@ and `pending(I)` for units that no posting knows yet.
 %   weighs just that, and how much length matters (0: not at all).
 field(name,        3.0,  3, 0.3).
 field(alias,       2.0,  3, 0.3).
-field(description, 1.0, 20, 0.5).
+field(description, 1.0, 20, 0.3).
 field(category,    0.7,  2, 0.3).
-field(parameters,  0.4, 30, 0.5).
+field(parameters,  0.4,  5, 0.5).
+field(explained,   0.4, 30, 0.5).
 field(examples,    0.7, 30, 0.5).
 
 %   saturation(?K): further mentions add less and less.
-saturation(1.2).
+saturation(3.0).
 
 %!  index_declare(+Module) is det.
 %

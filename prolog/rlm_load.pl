@@ -1,7 +1,9 @@
 :- encoding(utf8).
 :- module(rlm_load,
-          [ load_strictly/2             % +File, -Findings
+          [ load_strictly/2,            % +File, -Findings
+            load_the_rest/1             % -Done
           ]).
+:- public load_the_rest/1.              % called from Python
 
 /** <module> Load a file, and let no warning pass
 
@@ -43,6 +45,20 @@ load_error(Error) :-
     ->  throw(Error)
     ;   print_message(error, Error)
     ).
+
+%!  load_the_rest(-Done) is det.
+%
+%   Load what libraries would load at their first need (autoload/1,2). That need would arise within a call,
+%   and a call that is stopped while a library loads leaves half of it. Done is 1, or 0 if something of a
+%   library's could not be loaded, which then only happens later.
+
+load_the_rest(Done) :-
+    current_prolog_flag(autoload, Before),
+    (   catch(set_prolog_flag(autoload, false), _, fail)
+    ->  Done = 1
+    ;   Done = 0
+    ),
+    set_prolog_flag(autoload, Before).
 
 %!  note(+Loader, +Loaded, +Term, +Kind, +Lines) is semidet.
 %

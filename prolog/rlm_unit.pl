@@ -139,6 +139,9 @@ kind(mcp_tool).
 kind(mcp_prompt).
 kind(resource).
 
+%   For people at a prompt.
+:- public unit_kind/2, unit_name/2.
+
 :- det(unit_kind/2).
 :- det(unit_server/2).
 :- det(unit_name/2).

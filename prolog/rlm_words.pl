@@ -7,6 +7,7 @@
             terms/3,            % +Stemmer, +Text, -Terms
             words_terms/3,      % +Stemmer, +Words, -Terms
             stems/3,            % +Stemmer, +Words, -Stems
+            joined_words/3,     % +Text, +Words, -Joined
             stemmer/1,          % ?Stemmer
             stop_word/1,        % ?Word
             forget_words/0
@@ -134,6 +135,11 @@ joint(0x02bc).
 joint(0xff07).
 
 invisible(C) :- C \== 0'\n, code_type(C, space), !.
+invisible(C) :- C >= 0x2000, C =< 0x200a, !.    % spaces of all widths
+invisible(0xa0).
+invisible(0x202f).
+invisible(0x205f).
+invisible(0x3000).
 invisible(0xfeff).
 invisible(0x200b).
 invisible(0x2060).
@@ -292,16 +298,42 @@ chunk_terms(Chunk, Stemmer, Terms) =>
     (   remembered(Key, Stemmer, Terms0)
     ->  Terms = Terms0
     ;   identifier_words(Key, Words),
-        words_terms(Stemmer, Words, Terms),
+        joined_words(Key, Words, Joined),
+        append(Words, Joined, All),
+        words_terms(Stemmer, All, Terms),
         remember(Key, Stemmer, Terms)
+    ).
+
+%!  joined_words(+Text, +Words, -Joined:list(atom)) is det.
+%
+%   What case splits is also one word: `GitHub` is `git`, `hub` and `github`. `Words` are those of the text;
+%   there is nothing to join where no letter stands in upper case behind another one.
+
+joined_words(Text, Words, Joined) :-
+    (   Words = [_, _|_],
+        plain(Text, Plain),
+        atom_codes(Plain, Codes),
+        inner_capital(Codes)
+    ->  downcase_atom(Plain, Lower),
+        identifier_words(Lower, Whole),
+        findall(W, ( member(W, Whole), \+ memberchk(W, Words) ), Joined)
+    ;   Joined = []
+    ).
+
+inner_capital([A, B|Codes]) :-
+    (   code_type(A, alnum),
+        code_type(B, upper(_))
+    ->  true
+    ;   inner_capital([B|Codes])
     ).
 
 %!  words_terms(+Stemmer, +Words, -Terms) is det.
 %
 %   Words without stop words, stemmed; breaks (`|`) vanish.
 
-words_terms(_, [], []).
-words_terms(Stemmer, [Word|Words], Terms) :-
+words_terms(_, [], Terms) =>
+    Terms = [].
+words_terms(Stemmer, [Word|Words], Terms) =>
     (   ( stop_word(Word) ; Word == '|' )
     ->  Terms = Rest
     ;   stem(Stemmer, Word, Term),
@@ -313,10 +345,12 @@ words_terms(Stemmer, [Word|Words], Terms) :-
 %
 %   Words stemmed, stop words included.
 
-stems(_, [], []).
-stems(Stemmer, [Word|Words], [Stem|Stems]) :-
+stems(_, [], Stems) =>
+    Stems = [].
+stems(Stemmer, [Word|Words], Stems) =>
+    Stems = [Stem|Rest],
     stem(Stemmer, Word, Stem),
-    stems(Stemmer, Words, Stems).
+    stems(Stemmer, Words, Rest).
 
 stem(none, Word, Term) =>
     Term = Word.

@@ -16,6 +16,7 @@ def facts_of(unit: Unit) -> dict[str, Any]:
     names = [unit.name, *unit.aliases]
     if unit.server:
         names.append(unit.path)
+    parameters = list(parameter_words(unit.schema))
     groups = [group for group in {unit.namespace, unit.server} if group]
     return {
         "id": unit.id,
@@ -39,22 +40,22 @@ def facts_of(unit: Unit) -> dict[str, Any]:
             "alias": "\n".join(unit.aliases),
             "description": unit.description[:INDEXED_DESCRIPTION],
             "category": "\n".join(sorted({unit.category, unit.namespace, unit.server})).strip(),
-            "parameters": "\n".join(parameter_words(unit.schema))[:INDEXED_PARAMETERS],
+            "parameters": "\n".join(name for name, _ in parameters)[:INDEXED_PARAMETERS],
+            "explained": "\n".join(said for _, said in parameters)[:INDEXED_PARAMETERS],
             "examples": "\n".join(unit.examples),
         },
     }
 
 
-def parameter_words(schema: Mapping[str, Any] | None, depth: int = 0) -> Iterator[str]:
+def parameter_words(schema: Mapping[str, Any] | None, depth: int = 0) -> Iterator[tuple[str, str]]:
     """Names and descriptions of the parameters of a JSON Schema, outermost first."""
     if not isinstance(schema, Mapping) or depth >= _SCHEMA_DEPTH:
         return
     properties = schema.get("properties")
     if isinstance(properties, Mapping):
         for name, inner in properties.items():
-            yield name
+            said = inner.get("description") if isinstance(inner, Mapping) else None
+            yield name, said if isinstance(said, str) else ""
             if isinstance(inner, Mapping):
-                if isinstance(inner.get("description"), str):
-                    yield inner["description"]
                 yield from parameter_words(inner, depth + 1)
     yield from parameter_words(schema.get("items"), depth + 1)

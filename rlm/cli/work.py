@@ -1,18 +1,22 @@
-"""What the commands do, apart from printing."""
+"""What the commands do, apart from parsing and printing."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlm.catalog.catalog import Catalog
 from rlm.catalog.imports import read_file
 from rlm.compiler.compile import compile as compile_view
 from rlm.compiler.view import CompiledContext
+from rlm.errors import ConfigurationError
 from rlm.model.policy import Policy
 from rlm.model.unit import Activation
+
+if TYPE_CHECKING:
+    from rlm.runtime.answer import Answer
 
 
 def load(files: Iterable[Path], pins: Iterable[str] | None) -> Catalog:
@@ -20,45 +24,42 @@ def load(files: Iterable[Path], pins: Iterable[str] | None) -> Catalog:
     catalog = Catalog()
     for file in files:
         catalog.add_file(file)
-    for id in pins or ():
-        pinned = catalog[id].model_copy(update={"activation": Activation.ALWAYS})
-        catalog.add(pinned, replace=True)
+    pinned = [catalog[id].model_copy(update={"activation": Activation.ALWAYS}) for id in pins or ()]
+    catalog.add(*pinned, replace=True)
     return catalog
 
 
 def policy(
-    capabilities: Iterable[str] | None, budget: int | None, mode: str, denied: Iterable[str] | None, limit: int
+    capabilities: Iterable[str] | None,
+    budget: int | None,
+    mode: str,
+    selected: Iterable[str] | None,
+    denied: Iterable[str] | None,
+    limit: int,
 ) -> Policy:
     """The policy of a command; who names files on a command line grants what is in them."""
     return Policy(
         capabilities=frozenset(capabilities or {"*"}),
         budget=budget,
         mode=mode,
+        selected=frozenset(selected or ()),
         denied=frozenset(denied or ()),
         candidate_limit=limit,
     )
 
 
-def compiled(
-    query: str,
-    files: Iterable[Path],
-    capabilities: Iterable[str] | None,
-    budget: int | None,
-    mode: str,
-    pins: Iterable[str] | None,
-    denied: Iterable[str] | None,
-    limit: int,
-) -> CompiledContext:
+def compiled(query: str, files: Iterable[Path], pins: Iterable[str] | None, policy: Policy) -> CompiledContext:
     """The view of a command."""
-    wanted = policy(capabilities, budget, mode, denied, limit)
-    return compile_view(load(files, pins), query, policy=wanted)
+    return compile_view(load(files, pins), query, policy=policy)
 
 
-def asked(query: str, catalog: Catalog, policy: Policy, **options: Any) -> Any:
+def asked(
+    query: str, files: Iterable[Path], pins: Iterable[str] | None, policy: Policy, **options: Any
+) -> Answer:
     """The answer of a model."""
     from rlm.runtime.ask import ask
 
-    return ask(query, catalog, policy=policy, **options)
+    return ask(query, load(files, pins), policy=policy, **options)
 
 
 def checked(file: Path) -> tuple[int, list[dict[str, Any]]]:
@@ -67,14 +68,31 @@ def checked(file: Path) -> tuple[int, list[dict[str, Any]]]:
     return len(units), findings
 
 
-def prompt_view(view: CompiledContext) -> None:
-    """A Prolog prompt over a view."""
+def save(view: CompiledContext, path: Path) -> None:
+    """Write a session file.
+
+    Raises:
+        ConfigurationError: ``wrong_suffix``, ``cannot_write``.
+    """
+    try:
+        view.save(path)
+    except OSError as problem:
+        message = f"cannot write {path}: {problem.strerror or problem}"
+        raise ConfigurationError("cannot_write", message, {"path": str(path)}) from None
+
+
+def prompt_view(view: CompiledContext) -> int:
+    """A Prolog prompt over a view; the exit code."""
+    from rlm.symbolic import repl
+
     with tempfile.TemporaryDirectory() as folder:
-        prompt(view.save(Path(folder) / "session.rlm"))
+        repl.open_session(view.save(Path(folder) / "session.rlm"))
+    return repl.prompt()
 
 
-def prompt(session: Path) -> None:
-    """A Prolog prompt over a saved session."""
-    from rlm.symbolic.engine import engine
+def prompt(session: Path) -> int:
+    """A Prolog prompt over a saved session; the exit code."""
+    from rlm.symbolic import repl
 
-    engine().prompt(session)
+    repl.open_session(session)
+    return repl.prompt()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rlm.compiler.view import CompiledContext
 
 SUFFIX = ".rlm"
+FIELDS = ("name", "alias", "description", "category", "parameters", "explained", "examples")
 _FORMAT = 1
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n"}
 
@@ -88,7 +89,7 @@ def _facts(unit: Unit) -> list[Any]:
         [facts[name] for name in ("pinned", "mandatory", "visible", "available")],
         [facts[name] for name in ("requires", "suggests", "conflicts", "supersedes")],
         *(facts[name] for name in ("names", "groups", "triggers")),
-        [fields[name] for name in ("name", "alias", "description", "category", "parameters", "examples")],
+        [fields[name] for name in FIELDS],
     ]
 
 

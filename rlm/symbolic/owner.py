@@ -17,6 +17,9 @@ from rlm.errors import EngineError
 from rlm.symbolic import janus
 from rlm.symbolic.values import STACK_BYTES
 
+FACE = "rlm.pl"
+"""What is loaded at the start, in ``resources.prolog_dir()``."""
+
 _RESEND_SECONDS = 0.05
 _GENTLE_SIGNALS = 10
 _STOP_SECONDS = 5.0
@@ -130,6 +133,7 @@ class Owner:
             self.failure = EngineError("janus_unusable", f"Prolog did not start: {problem}")
         self.ready.set()
         if self.failure is None:
+            self._apply("rlm_load", "load_the_rest")
             while (job := self._jobs.get()) is not None:
                 self._answer(job)
         if self._janus is not None:
@@ -145,7 +149,7 @@ class Owner:
         loader = str(folder / "rlm_load.pl")
         self._janus.query_once("load_files(user:File, [if(not_loaded), silent(true)])", {"File": loader})
         try:
-            findings = self._apply("rlm_load", "load_strictly", str(folder / "rlm.pl"))
+            findings = self._apply("rlm_load", "load_strictly", str(folder / FACE))
         except Exception as problem:  # noqa: BLE001 - Janus's own class, of a module that may be missing
             raise EngineError("load_failed", f"{loader}: {problem}") from None
         raise_findings(findings)

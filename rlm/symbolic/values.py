@@ -29,6 +29,8 @@ _DICT_ENTRY = 16
 _DICT = 24
 _FLOAT = 32
 
+_BOXED = 24
+_SMALL = 2**55  # below it, an integer takes no room of its own
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _UNIFORM = 16
 """From this length it pays to look at the types of a list first."""
@@ -73,7 +75,9 @@ class _Copier:
 
     def items(self, source: list[Any] | tuple[Any, ...], levels: int) -> list[Any]:
         copy = list(source)
-        self._enter(levels, _LIST_ITEM * len(copy))
+        self.room -= _LIST_ITEM * len(copy)
+        if levels <= 0 or self.room < 0:
+            self._refuse_size()
         if len(copy) >= _UNIFORM and _uniform(copy):
             return copy
         index: int = 0
@@ -84,24 +88,32 @@ class _Copier:
                     if not item.isascii():
                         item.encode()
                 elif kind is int:
-                    if not _LEAST <= item <= _MOST:
-                        _refuse_number()
+                    if not -_SMALL < item < _SMALL:
+                        self._boxed(item)
+                elif kind is float:
+                    if item - item != 0.0:
+                        _refuse(f"{item} is not finite")
+                    self.room -= _FLOAT
                 elif kind is dict:
                     copy[index] = self.entries(item, levels - 1)
                 elif kind is list or kind is tuple:
                     copy[index] = self.items(item, levels - 1)
                 else:
-                    copy[index] = self._other(item)
+                    copy[index] = _constant(item)
         except _RefusedError as refused:
             refused.path.append(index)
             raise
         except UnicodeEncodeError:
             raise _text_refused(index) from None
+        if self.room < 0:
+            self._refuse_size()
         return copy
 
     def entries(self, source: dict[str, Any], levels: int) -> dict[str, Any]:
         copy = source.copy()
-        self._enter(levels, _DICT_ENTRY * len(copy) + _DICT)
+        self.room -= _DICT + _DICT_ENTRY * len(copy)
+        if levels <= 0 or self.room < 0:
+            self._refuse_size()
         try:
             ascii_keys = "".join(copy).isascii()
         except TypeError:
@@ -116,59 +128,61 @@ class _Copier:
                     if not item.isascii():
                         item.encode()
                 elif kind is int:
-                    if not _LEAST <= item <= _MOST:
-                        _refuse_number()
+                    if not -_SMALL < item < _SMALL:
+                        self._boxed(item)
+                elif kind is float:
+                    if item - item != 0.0:
+                        _refuse(f"{item} is not finite")
+                    self.room -= _FLOAT
                 elif kind is list or kind is tuple:
                     copy[key] = self.items(item, levels - 1)
                 elif kind is dict:
                     copy[key] = self.entries(item, levels - 1)
                 else:
-                    copy[key] = self._other(item)
+                    copy[key] = _constant(item)
         except _RefusedError as refused:
             refused.path.append(key)
             raise
         except UnicodeEncodeError:
             raise _text_refused(key) from None
+        if self.room < 0:
+            self._refuse_size()
         return copy
 
-    def _enter(self, levels: int, needed: int) -> None:
-        if levels <= 0:
+    def _boxed(self, number: int) -> None:
+        if not _LEAST <= number <= _MOST:
+            _refuse("the integer needs more than 64 bits")
+        self.room -= _BOXED
+
+    def _refuse_size(self) -> NoReturn:
+        if self.room >= 0:
             _refuse(f"it is nested deeper than {MOST_LEVELS} levels, or contains itself")
-        self._take(needed)
-
-    def _take(self, needed: int) -> None:
-        self.room -= needed
-        if self.room < 0:
-            raise _RefusedError(
-                "input_too_large",
-                f"the input needs more than {MOST_INPUT_BYTES // 2**20} MB of Prolog stack; send it in parts",
-            )
-
-    def _other(self, item: object) -> str | float:
-        if item is True:
-            return "true"
-        if item is False:
-            return "false"
-        if item is None:
-            return "null"
-        if type(item) is float:
-            if item - item != 0.0:
-                _refuse(f"{item} is not finite")
-            self._take(_FLOAT)
-            return item
         raise _RefusedError(
-            "invalid_input", f"{type(item).__name__} is none of None, bool, int, float, str, list, tuple, dict"
+            "input_too_large",
+            f"the input needs more than {MOST_INPUT_BYTES // 2**20} MB of Prolog stack; send it in parts",
         )
 
 
+def _constant(item: object) -> str:
+    if item is True:
+        return "true"
+    if item is False:
+        return "false"
+    if item is None:
+        return "null"
+    raise _RefusedError(
+        "invalid_input", f"{type(item).__name__} is none of None, bool, int, float, str, list, tuple, dict"
+    )
+
+
 def _uniform(values: list[Any]) -> bool:
-    """Whether a long list is all integers or all texts; checks it at the speed of C if so."""
+    """Whether a long list is all small integers or all texts; checks it at the speed of C if so."""
     kinds = set(map(type, values))
     if len(kinds) != 1:
         return False
     kind = kinds.pop()
     if kind is int:
-        return bool(min(values) >= _LEAST and max(values) <= _MOST)
+        return bool(min(values) > -_SMALL and max(values) < _SMALL)
     if kind is str:
         try:
             "".join(values).encode()
@@ -180,10 +194,6 @@ def _uniform(values: list[Any]) -> bool:
 
 def _refuse(why: str) -> NoReturn:
     raise _RefusedError("invalid_input", why)
-
-
-def _refuse_number() -> NoReturn:
-    _refuse("the integer needs more than 64 bits")
 
 
 def _text_refused(step: str | int) -> _RefusedError:

@@ -86,12 +86,13 @@ def test_a_file_that_is_not_there(findings: dict[str, dict[str, object]]) -> Non
 
 
 def test_faulty_rules_of_our_own_fail_the_start_every_time(python: Run, tmp_path: Path) -> None:
-    for file in ("rlm_load.pl", "rlm_bridge.pl"):
+    for file in ("rlm_load.pl", "rlm_bridge.pl", "rlm_plain.pl"):
         (tmp_path / file).write_text((ROOT / "prolog" / file).read_text(encoding="utf-8"), encoding="utf-8")
     (tmp_path / "rlm.pl").write_text(":- module(rlm, []).\n:- use_module(rlm_bridge, []).\n\np(X) :- q.\n")
     done = python(
         f"""
         from rlm import resources
+        owner.FACE = "rlm.pl"
         resources.prolog_dir = lambda: Path({str(tmp_path)!r})
         for _ in range(2):
             try: engine()

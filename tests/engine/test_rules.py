@@ -34,6 +34,14 @@ def test_check_finds_nothing() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_nothing_is_left_to_the_autoloader() -> None:
+    """A call that is stopped while a library loads would leave half of it, for good."""
+    done = swipl(
+        "-g", "use_module(library(check)), set_prolog_flag(autoload, false), list_undefined", "-g", "halt", FACE
+    )
+    assert done.stderr == ""
+
+
 def test_every_predicate_is_used() -> None:
     done = swipl(ROOT / "tests" / "prolog" / "xref.pl", "--", *RULES)
     assert (done.returncode, done.stderr) == (0, "")

@@ -99,6 +99,13 @@ def test_input_beyond_half_of_the_stack_is_refused() -> None:
     assert refused({f"k{number}": [0] * (items // 4) for number in range(5)}).kind == "input_too_large"
 
 
+def test_numbers_that_need_room_of_their_own_count() -> None:
+    items = MOST_INPUT_BYTES // 24
+    assert plain([7] * (items - 1))
+    for number in (2**62, -(2**62), 0.5):
+        assert refused([number] * (items * 2 // 3)).kind == "input_too_large"
+
+
 def test_a_shared_part_counts_each_time() -> None:
     value: Any = ["x"] * 10
     for _ in range(20):

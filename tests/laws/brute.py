@@ -40,15 +40,32 @@ class Outcome:
     rejected: dict[str, str] = field(default_factory=dict)
 
 
-def select(facts: Facts, evidence: Evidence) -> Outcome:
+@dataclass(frozen=True)
+class Reading:
+    """Where the document leaves room, one way to fill it.
+
+    "Drop members that are superseded within it": what only those needed goes as well (``pruned``), or stays.
+    Of several candidates that could stand in for a unit that is not viable, the host's own come first; then
+    the one that is decided first, the best-ranked one, or the first by id (``standing``).
+    """
+
+    pruned: bool = True
+    standing: str = "order"
+
+
+READINGS = tuple(Reading(pruned, standing) for standing in ("order", "rank", "id") for pruned in (True, False))
+
+
+def select(facts: Facts, evidence: Evidence, reading: Reading = READINGS[0]) -> Outcome:
     """The one selection that the document allows; ``ImpossibleError`` where there is none."""
-    return _Selecting(facts, evidence).outcome()
+    return _Selecting(facts, evidence, reading).outcome()
 
 
 class _Selecting:
-    def __init__(self, facts: Facts, evidence: Evidence) -> None:
+    def __init__(self, facts: Facts, evidence: Evidence, reading: Reading) -> None:
         self.facts = facts
         self.evidence = evidence
+        self.reading = reading
         self.chosen = Outcome()
         self.host = [id for id in facts.in_order(facts.policy.selected) if id not in facts.pinned]
         tools = facts.in_order(facts.every_tool & facts.eligible)
@@ -119,15 +136,21 @@ class _Selecting:
     def causes(self, id: str) -> set[str]:
         """Everything that keeps a unit out, at the bottom of its requirements."""
         facts = self.facts
-        out = reached([id], lambda at: [n for n in facts.needs.get(at, ()) if n not in self.firm])
+
+        def step(at: str) -> list[str]:
+            return [need for need in facts.needs.get(at, ()) if not self.standing_for(need, self.firm)]
+
+        out = reached([id], step)
         return {kind for at in out for kind in (facts.blockers(at) if at in facts.units else ("missing",))}
 
     def together(self, tier: str, roots: list[str]) -> None:
         """All closures of the host's own wishes at once."""
-        over = self.facts.superseders
-        members = self.closure([id for id in roots if over[id].isdisjoint(roots)], self.firm)
+        roots = [id for id in roots if self.facts.superseders[id].isdisjoint(roots)]
+        members = self.closure(roots, self.firm)
         if members is None:
             raise ImpossibleError(f"{tier}_blocked", roots)
+        if not set(roots) <= {*members, *self.chosen.active}:
+            raise ImpossibleError(f"{tier}_conflict", set(roots) - set(members))
         for one, other in combinations(members, 2):
             if self.facts.clash(one, other):
                 raise ImpossibleError(f"{tier}_conflict", (one, other))
@@ -149,17 +172,20 @@ class _Selecting:
         return False
 
     def closure(self, roots: Iterable[str], allowed: Collection[str]) -> list[str] | None:
-        """What admitting the roots adds to what is active; None where a requirement cannot be met."""
+        """What admitting the roots adds to what is active, without the roots where their own closure supersedes
+        them; None where a requirement cannot be met."""
         facts, active = self.facts, self.chosen.active
         roots = [id for id in roots if id not in active]
         asked = self.walk(roots, allowed)
-        kept = [id for id in asked if not any(facts.supersedes(other, id) for other in asked)]
+        kept = [id for id in asked if facts.superseders[id].isdisjoint(asked)]
+        if not set(roots) <= {*kept}:
+            return kept
 
         def step(id: str) -> list[str]:
             wanted = [n for n in facts.needs[id] if n in active or not facts.met(n, active)]
             return [other for need in wanted for other in self.one_of(kept, need)]
 
-        members = [id for id in reached([id for id in roots if id in kept], step) if id not in active]
+        members = [id for id in (reached(roots, step) if self.reading.pruned else kept) if id not in active]
         unmet = any(not facts.met(need, [*members, *active]) for id in members for need in facts.needs[id])
         return None if unmet else members
 
@@ -181,7 +207,8 @@ class _Selecting:
         """The unit that is required; where it is not viable, the best candidate that supersedes it."""
         if need in allowed:
             return [need]
-        candidates = [*self.facts.pinned, *self.host, *self.later]
+        orders = {"order": self.in_order(self.spoken), "rank": iter(self.spoken), "id": iter(sorted(self.spoken))}
+        candidates = [*self.facts.pinned, *self.host, *orders[self.reading.standing]]
         return [id for id in candidates if id in allowed and self.facts.supersedes(id, need)][:1]
 
 

@@ -112,6 +112,12 @@ class Facts:
     def pinned(self) -> list[str]:
         return self.in_order(id for id, unit in self.units.items() if unit.pinned)
 
+    @cached_property
+    def host(self) -> list[str]:
+        """What the host itself asked for this time, beside its pins."""
+        admitted = (item.unit for item in self.turn.admitted)
+        return self.in_order({*self.policy.selected, *admitted} - set(self.pinned))
+
     def in_order(self, ids: Iterable[str]) -> list[str]:
         """Ids without a score: by priority, then by id."""
         return sorted(ids, key=lambda id: (-self.units[id].priority, id))

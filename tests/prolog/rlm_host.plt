@@ -123,6 +123,10 @@ test(example_with_everything,
     decided(Text, [ text-'Put the RELEASE into production', needs-[incident], signals-[[change, [approved]]] ],
             ['tool:git_diff'-700, 'tool:tag'-300], Ranked, Vetoed, Needs).
 
+test(byte_order_mark, Count == 1) :-
+    loaded("\uFEFFveto(tool(x), _, no).", Reply),
+    Count = Reply.rules_count.
+
 test(no_rules, Ranked-Rules == [c(1, 5, 5, [])]-rules([], [])) :-
     turn([rules-null], Args),
     host_rules(no_module, Args, [c(1, 5, 5, [])], Ranked, Rules).
@@ -480,6 +484,10 @@ test(deep_brackets_behind_quotes, P == [3-101]) :-
 test(deep_operators, P == [2-1]) :-
     nested('- ', '', 100_000, Deep),
     refused(['veto(tool(x), _, no).', Deep], P).
+test(deep_operators_in_a_small_clause, P-M == [2-1]-'a term nested deeper than 100') :-
+    nested('- ', '', 500, Deep),
+    refused(['veto(tool(x), _, no).', Deep], P),
+    complaint(Deep, M, _).
 test(brackets_in_quotes_are_no_nesting) :-
     length(Open, 200),
     maplist(=('('), Open),
@@ -487,6 +495,10 @@ test(brackets_in_quotes_are_no_nesting) :-
     format(string(Text), "veto(tool(x), _, '~w').  % ~w~n", [Brackets, Brackets]),
     loaded(Text, Reply),
     get_dict(rules, Reply, _).
+test(ids_of_a_long_list_are_no_nesting, V == ['tool:tag'-no]) :-
+    findall(tool(N), ( between(1, 300, I), atom_concat(t, I, N) ), Tools),
+    format(string(Text), "veto(U, _, no) :- member(U, ~q).", [[tool(tag)|Tools]]),
+    vetoed(Text, [], V).
 test(many_conjuncts_are_no_nesting, Count == 1) :-
     length(Goals, 2000),
     maplist(=('says(T, a)'), Goals),
@@ -618,6 +630,8 @@ test(unbound_unit, Name == veto/3) :-
     failing("veto(tool(tag), _, no) :- kind(_, tool).", [], [], Name, _).
 test(listed_no_unit, M == 'policy.pl:1: Type error: `unit\' expected, found `tag\' (an atom)') :-
     failing("veto(U, _, no) :- member(U, [tag]).", [], [], _, M).
+test(listed_any, M == 'policy.pl:1: Type error: `unit\' expected, found `any\' (an atom)') :-
+    failing("veto(U, _, no) :- member(U, [any]).", [], [], _, M).
 test(reason_unbound, NM == veto/3-true) :-
     failing("veto(tool(tag), _, _).", [], [], Name, M),
     ( sub_atom(M, 0, _, _, 'policy.pl:1: a reason is') -> NM = Name-true ; NM = M ).

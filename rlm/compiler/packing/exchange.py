@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from rlm.compiler.packing.pricing import NOT_KEPT, Answer, Base, Graph, size
+from rlm.compiler.packing.pricing import NOT_KEPT, Answer, Base, Graph
 
 Level = tuple[int, int, int]  # tokens, value, pick
 Change = tuple[int, int, int, int]  # more tokens, more value, node, pick
@@ -18,11 +18,10 @@ def exchange(graph: Graph, base: Base, answer: Answer, capacity: int, gap: int) 
     than ``gap`` at the price of ``base``; such changes never get in each other's way.
     """
     tokens = value = 0
-    for node, picks in enumerate(answer):
-        if picks is not None:
-            more, worth = size(graph, node, picks)
-            tokens += more
-            value += worth
+    for parts, picks in zip(graph.parts, answer, strict=True):
+        for part, pick in zip(parts, picks or (), strict=False):
+            tokens += part[pick][0]
+            value += part[pick][1]
     levels = dict(_levels(graph, base, answer, gap))
     while best := _best(_changes(graph, answer, levels), capacity - tokens):
         for more, worth, node, pick in best:

@@ -16,9 +16,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rlm.compiler.packing.exchange import exchange
+from rlm.compiler.packing.losses import Block, Losses, Stage
 from rlm.compiler.packing.pricing import NOT_KEPT, Answer, Base, Graph, Part, graph_of, relax, settle_ties
 
 WORK, WORK_PER_NODE = 5_000, 25
@@ -27,7 +28,7 @@ WORK, WORK_PER_NODE = 5_000, 25
 WIDE, NARROW = 200, 8
 """States that go on from a decision while more than half of the work is left, and in any case."""
 
-Move = tuple[int, int, int, int]  # least loss that follows, what it adds to a state, mask after, pick
+Ahead = tuple[int, int, int]  # the least loss per token more, per token less, and altogether of what comes later
 States = dict[int, list[int]]  # per mask, ascending
 
 
@@ -37,23 +38,6 @@ class Solution:
 
     picks: Answer
     proven: bool
-
-
-@dataclass(slots=True)
-class _Stage:
-    """One decision: a part of a node. ``moves``: what can be done, per mask of kept nodes that still matter."""
-
-    node: int
-    part: int
-    moves: dict[int, list[Move]] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Block:
-    """One component: the least loss of any departure in it, and its decisions."""
-
-    least: int
-    stages: list[_Stage]
 
 
 def solve(parts: Sequence[Sequence[Part]], requires: Sequence[Sequence[int]], capacity: int) -> Solution:
@@ -91,11 +75,15 @@ class _Search:
         self.answer = base.answer()
         self.gain = 0
         self.truncated = False
-        self.later, self.closing = _hindsight(graph, base)
+        self.losses = Losses(graph, base, self.shift)
 
     def run(self) -> Solution:
+        """A good answer quickly, then a better one as long as the work allows."""
         self.exchange()
         self.descend()
+        while self.truncated and 3 * self.work > self.allowed:
+            self.exchange()
+            self.descend()
         if self.truncated:
             self.exchange()
         return Solution(self.answer, not self.truncated)
@@ -105,27 +93,31 @@ class _Search:
         return self.base.num * self.room - self.gain - self.grain
 
     def exchange(self) -> None:
+        """Improve the best answer by simple exchanges."""
         value = exchange(self.graph, self.base, self.answer, self.capacity, self.gap())
         self.gain = self.base.den * (value - self.base.value)
 
     def descend(self) -> None:
         """Combine departures block by block, as long as any could lead to a better answer."""
+        self.truncated = False
         gap = self.gap()
-        blocks = sorted((self.block(nodes) for nodes in self.graph.components), key=lambda block: block.least)
-        blocks = [block for block in blocks if block.least < gap]
+        blocks = [block for nodes in self.graph.components if (block := self.losses.block(nodes)).least < gap]
+        blocks.sort(key=lambda block: min(block.up, block.down))
+        ahead = self.ahead(blocks, gap)
         left = sum(len(block.stages) for block in blocks)
         states: States = {0: [0]}
-        history: list[tuple[States, _Stage]] = []
+        history: list[tuple[States, Stage]] = []
         best: tuple[int, int] | None = None
-        for block in blocks:
-            codes = self.within(states[0], self.gap() - block.least)
+        for at, block in enumerate(blocks):
+            gap = self.gap()
+            codes = self.undominated(states[0], gap, ahead[at])
             if not codes:
                 break
             states = {0: codes}
-            gap = self.gap()
             for stage in block.stages:
                 history.append((states, stage))
-                states = self.step(states, stage, gap, left)
+                up, down = ahead[at + 1][:2] if stage is block.stages[-1] else (0, 0)
+                states = self.step(states, stage, gap, (up, down, 0), left)
                 left -= 1
             states.setdefault(0, [])
             fitting = bisect_left(states[0], (self.room << self.shift) + self.half)
@@ -136,11 +128,20 @@ class _Search:
         if best:
             self.answer = self.trace(history[: best[0]], best[1])
 
-    def step(self, states: States, stage: _Stage, gap: int, left: int) -> States:
+    def ahead(self, blocks: list[Block], gap: int) -> list[Ahead]:
+        """Per block, what is the least that this or a later one can lose."""
+        up, down, least = self.base.num, gap, gap
+        found = [(up, down, 0)]
+        for block in reversed(blocks):
+            up, down, least = min(up, block.up), min(down, block.down), min(least, block.least)
+            found.append((up, down, least))
+        return found[::-1]
+
+    def step(self, states: States, stage: Stage, gap: int, ahead: Ahead, left: int) -> States:
         """The states after one decision, without those that cannot lead to a better answer."""
         grown: States = {}
         for mask, codes in states.items():
-            for least, change, after, _ in self.moves(stage, mask):
+            for least, change, after, _ in self.losses.moves(stage, mask):
                 if least >= gap:
                     break
                 grown.setdefault(after, []).extend([code + change for code in codes])
@@ -148,20 +149,23 @@ class _Search:
         for mask, codes in grown.items():
             self.work -= len(codes)
             codes.sort()
-            grown[mask] = codes = self.undominated(codes, gap)
+            grown[mask] = codes = self.undominated(codes, gap, ahead)
             total += len(codes)
-        width = max(WIDE if 2 * self.work > self.allowed else NARROW, self.work // (3 * left))
-        return grown if total <= width else self.narrowed(grown, width)
+        width = max(WIDE if 2 * self.work > self.allowed else NARROW, self.work // left)
+        return grown if total <= width else self.narrowed(grown, width, ahead)
 
-    def narrowed(self, states: States, width: int) -> States:
+    def narrowed(self, states: States, width: int, ahead: Ahead) -> States:
         """The ``width`` states of least loss; among equals those about as full as the room, well scattered."""
         self.truncated = True
         ranked = []
+        up, down, _ = ahead
         for mask, codes in states.items():
             for code in codes:
                 tokens, gain = self.measures(code)
-                fill = abs(self.room - tokens) >> 7
-                ranked.append((self.base.num * tokens - gain, fill, tokens * 0x9E3779B1 & 0xFFFF, mask, code))
+                over = tokens - self.room
+                fill = abs(over) >> 7
+                loss = self.base.num * tokens - gain + (down * over if over > 0 else -up * over)
+                ranked.append((loss, fill, tokens * 0x9E3779B1 & 0xFFFF, mask, code))
         ranked.sort()
         narrow: States = {}
         for *_, mask, code in ranked[:width]:
@@ -175,23 +179,23 @@ class _Search:
         tokens = (code + self.half) >> self.shift
         return tokens, (tokens << self.shift) - code
 
-    def undominated(self, codes: list[int], gap: int) -> list[int]:
+    def undominated(self, codes: list[int], gap: int, ahead: Ahead) -> list[int]:
         """Those that gain more than every state of fewer tokens, and lose less than ``gap``."""
-        half, shift, num = self.half, self.shift, self.base.num
+        half, shift, num, room = self.half, self.shift, self.base.num, self.room
+        up, down, least = ahead
         top, kept = -half, []
+        most = gap - least
         for code in codes:
             tokens = (code + half) >> shift
             gain = (tokens << shift) - code
-            if gain > top and num * tokens - gain < gap:
-                top = gain
-                kept.append(code)
+            if gain > top:
+                loss = num * tokens - gain
+                if loss < most and loss + (up * (room - tokens) if tokens < room else down * (tokens - room)) < gap:
+                    top = gain
+                    kept.append(code)
         return kept
 
-    def within(self, codes: list[int], gap: int) -> list[int]:
-        half, shift, num = self.half, self.shift, self.base.num
-        return [c for c in codes if num * (t := (c + half) >> shift) - (t << shift) + c < gap]
-
-    def trace(self, history: list[tuple[States, _Stage]], code: int) -> Answer:
+    def trace(self, history: list[tuple[States, Stage]], code: int) -> Answer:
         """The answer that a state stands for, by undoing one decision after the other."""
         answer = self.base.answer()
         mask = 0
@@ -207,69 +211,12 @@ class _Search:
                 answer[stage.node] = [*picks, pick]
         return answer
 
-    def undo(self, states: States, stage: _Stage, mask: int, code: int) -> tuple[int, int, int]:
+    def undo(self, states: States, stage: Stage, mask: int, code: int) -> tuple[int, int, int]:
+        """The mask and state before a decision, and what was decided."""
         for before, codes in states.items():
-            for _, change, after, pick in self.moves(stage, before):
+            for _, change, after, pick in self.losses.moves(stage, before):
                 if after == mask:
                     at = bisect_left(codes, code - change)
                     if at < len(codes) and codes[at] == code - change:
                         return before, code - change, pick
         raise AssertionError("a state without an origin")
-
-    def block(self, nodes: list[int]) -> _Block:
-        stages = [_Stage(node, part) for node in nodes for part in range(len(self.graph.parts[node]))]
-        if len(stages) > 1:
-            return _Block(0, stages)
-        base, node = self.base, nodes[0]
-        own = base.picks[node][0] if base.kept[node] else NOT_KEPT
-        worth, least = max(0, base.worth[node]), abs(base.worth[node])
-        for pick, (tokens, value) in enumerate(self.graph.parts[node][0]):
-            if pick != own:
-                least = min(least, worth - base.den * value + base.num * tokens)
-        return _Block(least, stages)
-
-    def moves(self, stage: _Stage, mask: int) -> list[Move]:
-        """What can be decided at a stage when the nodes in ``mask`` are kept, by ascending loss."""
-        known = stage.moves.get(mask)
-        if known is None:
-            known = stage.moves[mask] = sorted(self.find_moves(stage.node, stage.part, mask))
-        return known
-
-    def find_moves(self, node: int, part: int, mask: int) -> list[Move]:
-        graph, base, shift = self.graph, self.base, self.shift
-        num, den = base.num, base.den
-        picks, options = base.picks[node], graph.parts[node][part]
-        still = ~self.closing[node] if part == len(graph.parts[node]) - 1 else -1
-        if part and not mask >> node & 1:
-            return [(0, 0, mask & still, NOT_KEPT)]
-        moves, loss = [], 0
-        if not part:
-            before = base.sizes[node][0] if base.kept[node] else 0
-            met = [need for need in graph.requires[node] if mask >> need & 1]
-            loss = max(0, base.spare[node]) + sum(base.paid.get((node, need), 0) for need in met)
-            moves.append((loss + self.later[node], loss - (before << shift) + num * before, mask & still, NOT_KEPT))
-            if len(met) < len(graph.requires[node]):
-                return moves
-            loss = max(0, -base.spare[node])
-        mask = (mask | 1 << node) & still
-        loss += den * options[picks[part]][1] - num * options[picks[part]][0]
-        before = options[picks[part]][0] if base.kept[node] else 0
-        for pick, (tokens, value) in enumerate(options):
-            lost = loss - den * value + num * tokens
-            change = tokens - before
-            moves.append((lost, lost + (change << shift) - num * change, mask, pick))
-        return moves
-
-
-def _hindsight(graph: Graph, base: Base) -> tuple[list[int], list[int]]:
-    """Per node: what is lost later if it is not kept, and the mask of nodes that no later node asks for."""
-    count = len(graph.parts)
-    later, closing = [0] * count, [0] * count
-    above: list[set[int]] = [set()] * count
-    for node in range(count - 1, -1, -1):
-        dependents = graph.dependents[node]
-        if dependents:
-            above[node] = set(dependents).union(*(above[dependent] for dependent in dependents))
-            later[node] = sum(max(0, base.spare[dependent]) for dependent in above[node])
-        closing[max(dependents, default=node)] |= 1 << node
-    return later, closing

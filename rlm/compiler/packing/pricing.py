@@ -144,15 +144,6 @@ def _price(graph: Graph, base: Base, nodes: Sequence[int]) -> None:
         base.worth[node] = base.spare[node] = den * value - num * tokens
 
 
-def size(graph: Graph, node: int, picks: Sequence[int]) -> Option:
-    """Tokens and value of a node with these picks."""
-    tokens = value = 0
-    for part, pick in zip(graph.parts[node], picks, strict=True):
-        tokens += part[pick][0]
-        value += part[pick][1]
-    return tokens, value
-
-
 def _close(graph: Graph, base: Base, nodes: Sequence[int]) -> None:
     """Settle who pays for whom within one component, and keep what can pay."""
     worths = [base.worth[node] for node in nodes]

@@ -1,0 +1,117 @@
+:- encoding(utf8).
+:- module(rlm_repl,
+          [ repl/1                % -Status
+          ]).
+:- use_module(library(aggregate), [aggregate_all/3]).
+:- use_module(library(lists), [member/2]).
+:- use_module(rlm_bridge, []).
+:- use_module(rlm_session, [active/1, open_session/1]).
+:- user:use_module(rlm).
+:- public repl/1, session_open/2, interrupted/1.
+
+/** <module> `rlm repl`: Prolog at the keyboard, Python behind it
+
+Loaded by that command and by nothing else. A person gets the ordinary toplevel; queries that come from a
+file or a pipe are answered one after the other, each with all its answers, and nobody is asked for a `;`.
+In both `?- Goal.` may be written as the manuals write it, and `halt.` goes back to Python.
+*/
+
+:- multifile rlm_bridge:operation/2.
+
+rlm_bridge:operation(session_open, rlm_repl:session_open).
+
+%   session_open(+File, -Reply): open_session/1 as an operation, so that its errors arrive in Python.
+session_open(File, @(true)) :-
+    open_session(File).
+
+%!  repl(-Status:integer) is det.
+%
+%   Answer queries until they end. Status is what a `halt(Status)` said, else 0.
+
+repl(Status) :-
+    catch(answer_queries, unwind(halt(Said)), true),
+    (   integer(Said)
+    ->  Status = Said
+    ;   Status = 0
+    ).
+
+answer_queries :-
+    (   stream_property(user_input, tty(true))
+    ->  toplevel
+    ;   batch
+    ).
+
+		 /*******************************
+		 *          A PERSON            *
+		 *******************************/
+
+toplevel :-
+    aggregate_all(count, active(_), Shown),
+    format("~D units are shown. Ask ?- help. for what can be asked; Ctrl-D ends.~n~n", [Shown]),
+    '$toplevel':setup_interactive,
+    setup_call_cleanup(
+        on_signal(int, Old, rlm_repl:interrupted),
+        prolog,
+        on_signal(int, _, Old)).
+
+%   interrupted(+Signal): Ctrl-C ends the query, and nothing else.
+interrupted(_) :-
+    abort.
+
+:- multifile user:expand_query/4.
+:- dynamic user:expand_query/4.
+
+user:expand_query(Query0, Query, Bindings, Bindings) :-
+    rlm_repl:expanded(Query0, Query).
+
+expanded(Query, _) :- var(Query), !, fail.
+expanded(?-(Query), Query).
+expanded(halt, end_of_file).
+
+		 /*******************************
+		 *        A FILE OR PIPE        *
+		 *******************************/
+
+batch :-
+    repeat,
+    catch(read_term(user_input, Query0, [module(user), variable_names(Names)]), Error, true),
+    (   nonvar(Error)
+    ->  print_message(error, Error),
+        \+ readable_on(Error)
+    ;   ( expanded(Query0, Query) -> true ; Query = Query0 ),
+        (   memberchk(Query, [end_of_file, halt])
+        ->  true
+        ;   answer(Query, Names),
+            fail
+        )
+    ),
+    !.
+
+%   readable_on(+Error): the reader stands behind the query that it could not read.
+readable_on(error(syntax_error(_), _)).
+
+answer(Query, Names) :-
+    Found = found(false),
+    (   catch(forall(user:Query, ( nb_setarg(1, Found, true), tell(Names) )), Error,
+              print_message(error, Error)),
+        var(Error),
+        Found == found(false)
+    ->  format("false.~n")
+    ;   true
+    ),
+    flush_output.
+
+tell(Names) :-
+    findall(Name-Value,
+            ( member(Name=Value, Names), \+ sub_atom(Name, 0, _, _, '_') ),
+            Pairs),
+    (   Pairs == []
+    ->  format("true.~n")
+    ;   findall(Text, ( member(Pair, Pairs), binding(Pair, Text) ), Texts),
+        atomic_list_concat(Texts, ', ', Line),
+        format("~w.~n", [Line])
+    ).
+
+binding(Name-Value, Text) :-
+    format(atom(Text), "~w = ~W",
+           [Name, Value, [quoted(true), portray(true), numbervars(true), max_depth(20), spacing(next_argument)]]).

@@ -1,0 +1,168 @@
+"""Whether a reason is true: what each word of the closed vocabulary claims, checked against the facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rlm import Class, CompiledContext
+from tests.laws.facts import Facts
+
+EVIDENCE = frozenset({"name", "trigger", "lexical", "example", "history", "need", "sensor"})
+IN = EVIDENCE | {"pinned", "selected_by_host", "retained", "dependency_of", "suggested_by", "all_tools"}
+OUT = frozenset(
+    {
+        *("denied", "disabled", "unavailable", "out_of_scope", "capability_missing", "negated", "below_floor"),
+        *("no_evidence", "over_candidate_limit", "missing_dependency", "dependency_out", "superseded_by"),
+        *("conflict_with", "contradicts_itself", "vetoed", "packed_out"),
+    }
+)
+
+Row = Mapping[str, Any]
+
+
+class Truth:
+    """Objections to the reasons of one view."""
+
+    def __init__(self, view: CompiledContext, facts: Facts) -> None:
+        self.view = view
+        self.facts = facts
+        self.chosen = {item.id: item for item in view.selection.chosen}
+
+    def objection(self, id: str, row: Row) -> str:
+        """What is wrong with a reason of ``id``; an empty string where it is true."""
+        check = getattr(self, f"_{row['kind']}", None)
+        if check is None:
+            return "that is no word of the vocabulary"
+        holds = check(id, row)
+        return "" if holds else "that is not so"
+
+    def was_candidate(self, id: str) -> bool:
+        """Whether a unit stood for admission: of the host's own will, or by evidence at or above the floor."""
+        return id in {*self.facts.pinned, *self.facts.host, *self.view.turn.retained, *self.view.selection.ranked}
+
+    # -- in -----------------------------------------------------------------------------------------
+
+    def _pinned(self, id: str, row: Row) -> bool:
+        admitted = [item.unit for item in self.view.turn.admitted if item.klass is Class.PINNED]
+        return id in self.facts.pinned or id in admitted
+
+    def _selected_by_host(self, id: str, row: Row) -> bool:
+        return id in self.facts.host
+
+    def _retained(self, id: str, row: Row) -> bool:
+        return id in self.view.turn.retained
+
+    def _all_tools(self, id: str, row: Row) -> bool:
+        return id in self.facts.every_tool
+
+    def _dependency_of(self, id: str, row: Row) -> bool:
+        """It is required by an active unit, or it stands in for what is required."""
+        needs = self.facts.needs.get(row["unit"], ())
+        return row["unit"] in self.chosen and any(self.facts.met(need, [id]) for need in needs)
+
+    def _suggested_by(self, id: str, row: Row) -> bool:
+        return row["unit"] in self.chosen and id in self.facts.units[row["unit"]].suggests
+
+    def _name(self, id: str, row: Row) -> bool:
+        unit, text = self.facts.units[id], words(self.view.turn.text)
+        named = words(row["name"])
+        return named in [words(n) for n in (unit.name, unit.path, *unit.aliases)] and f" {named} " in f" {text} "
+
+    def _trigger(self, id: str, row: Row) -> bool:
+        turn, value = self.view.turn, words(row["value"])
+        told = {"need": " ".join(turn.needs)}.get(row["signal"], turn.text)
+        signals = dict(turn.signals)
+        present = row["value"] in signals.get(row["signal"], ()) or f" {value} " in f" {words(told)} "
+        own = [(t.signal, t.value, round(1000 * t.weight)) for t in self.facts.units[id].triggers]
+        return present and (row["signal"], row["value"], row["score"]) in own
+
+    def _lexical(self, id: str, row: Row) -> bool:
+        """Every matched word is reported with its share, stands in the text, and the shares are the score."""
+        found = self.view.explain(id).words
+        text = words(self.view.turn.text).split()
+        real = all(any(word.startswith(stem[:-1]) for word in text) for stem, _ in found)
+        return bool(found) and real and sum(share for _, share in found) == row["score"]
+
+    def _history(self, id: str, row: Row) -> bool:
+        return 1 <= row["turn"] <= len(self.view.turn.history) and row["score"] > 0
+
+    def _need(self, id: str, row: Row) -> bool:
+        return row["need"] in self.view.turn.needs and row["score"] > 0
+
+    def _sensor(self, id: str, row: Row) -> bool:
+        score = dict(dict(self.view.turn.sensors).get(row["sensor"], ())).get(id)
+        return score is not None and round(1000 * score) == row["score"]
+
+    # -- out: not eligible (the checker compares these with the facts as a whole) ---------------------
+
+    def _eligibility(self, id: str, row: Row) -> bool:
+        return row["kind"] in self.facts.blockers(id)
+
+    _denied = _disabled = _unavailable = _out_of_scope = _eligibility
+
+    def _capability_missing(self, id: str, row: Row) -> bool:
+        return self._eligibility(id, row) and row["capability"] == self.facts.units[id].capability
+
+    # -- out: no candidate --------------------------------------------------------------------------
+
+    def _negated(self, id: str, row: Row) -> bool:
+        return id in self.view.selection.negated
+
+    def _below_floor(self, id: str, row: Row) -> bool:
+        return id not in self.view.selection.ranked and 0 < row["score"] < row["floor"]
+
+    def _no_evidence(self, id: str, row: Row) -> bool:
+        """Nothing speaks for it, and nothing else is why it might be shown."""
+        kinds = {reason.kind.value for reason in self.view.explain(id).reasons}
+        return not (kinds & EVIDENCE or self.was_candidate(id) or id in self.facts.every_tool)
+
+    def _over_candidate_limit(self, id: str, row: Row) -> bool:
+        taken = [other for other in self.view.selection.ranked if other in self.chosen]
+        limit = self.facts.policy.candidate_limit
+        return row["rank"] == self.view.selection.rank.get(id) and len(taken) >= limit and id not in self.facts.host
+
+    # -- out: turned away ---------------------------------------------------------------------------
+
+    def _missing_dependency(self, id: str, row: Row) -> bool:
+        need = row["unit"]
+        return need in self.facts.needs[id] and need not in self.facts.units and self._unmet(need)
+
+    def _dependency_out(self, id: str, row: Row) -> bool:
+        """A requirement that is there is out, for the reason that is given."""
+        need = row["unit"]
+        if need not in self.facts.needs[id] or need not in self.facts.units or not self._unmet(need):
+            return False
+        return "reason" not in row or not self.objection(need, row["reason"])
+
+    def _unmet(self, need: str) -> bool:
+        """Neither it nor a candidate that supersedes it is there; what came in otherwise stands in for nothing
+        that was not viable without it."""
+        standing = [id for id in self.chosen if self.was_candidate(id) or id in self.facts.every_tool]
+        return need not in self.chosen and not self.facts.met(need, standing)
+
+    def _superseded_by(self, id: str, row: Row) -> bool:
+        through = row.get("through", id)
+        above = self.facts.superseders[through]
+        return row["unit"] in self.chosen and row["unit"] in above and through in self.facts.reach(id)
+
+    def _conflict_with(self, id: str, row: Row) -> bool:
+        """Something that it would bring in conflicts with an active unit, or would supersede it."""
+        winner, through = row["unit"], row.get("through", id)
+        if winner not in self.chosen or through not in self.facts.reach(id):
+            return False
+        return self.facts.conflict(winner, through) or through in self.facts.declared[winner]
+
+    def _contradicts_itself(self, id: str, row: Row) -> bool:
+        one, other = row["units"]
+        reach = self.facts.reach(id)
+        return one in reach and other in reach and self.facts.clash(one, other)
+
+    def _packed_out(self, id: str, row: Row) -> bool:
+        return id in self.view.packed_out and row["tokens"] > row["free"] == self.view.ledger.free
+
+
+def words(text: str) -> str:
+    """The words of a text, lower case, one space between."""
+    return " ".join(re.findall(r"[a-z]+", text.lower()))

@@ -1,0 +1,161 @@
+:- encoding(utf8).
+:- use_module(library(plunit)).
+:- use_module(units).
+
+:- begin_tests(rlm_select).
+
+% L1 closed
+
+test(l1_a_requirement_comes_along, Ids == ['tool:a', 'tool:b']) :-
+    chosen(['tool:a'-[requires(['tool:b'])], 'tool:b'], _{selected: ['tool:a']}, Ids).
+test(l1_through_many_steps, Ids == ['tool:a', 'tool:b', 'tool:c']) :-
+    chosen(['tool:a'-[requires(['tool:b'])], 'tool:b'-[requires(['tool:c'])], 'tool:c'],
+           _{selected: ['tool:a']}, Ids).
+test(l1_a_cycle_stands_together, Ids == ['tool:a', 'tool:b']) :-
+    chosen(['tool:a'-[requires(['tool:b'])], 'tool:b'-[requires(['tool:a'])]], _{selected: ['tool:a']}, Ids).
+test(l1_a_cycle_falls_together, Ids == []) :-
+    chosen(['tool:a'-[requires(['tool:b'])], 'tool:b'-[requires(['tool:a', 'tool:c'])], 'tool:c'],
+           _{selected: ['tool:a'], denied: ['tool:c']}, Ids).
+test(l1_a_superseder_meets_a_requirement, Ids == ['tool:new', 'tool:a']) :-
+    chosen(['tool:a'-[requires(['tool:old']), description(stone)],
+            'tool:old', 'tool:new'-[supersedes(['tool:old']), description('stone bridge')]],
+           _{text: 'stone bridge'}, Ids).
+test(l1_a_superseder_meets_a_denied_requirement, Ids == ['tool:new', 'tool:a']) :-
+    chosen(['tool:a'-[requires(['tool:old']), description('stone stone')],
+            'tool:old', 'tool:new'-[supersedes(['tool:old']), description(bridge)]],
+           _{text: 'stone bridge', denied: ['tool:old']}, Ids).
+test(l1_missing_dependency, [all(V == [missing_dependency])]) :-
+    reason_value(['tool:a'-[requires(['tool:ghost'])]], _{selected: ['tool:a']}, 'tool:a', [kind], V).
+
+% L2 consistent, L6 stable
+
+test(l2_the_first_of_two_wins, Ids == ['tool:a']) :-
+    chosen(['tool:a'-[description('stone bridge'), conflicts(['tool:b'])], 'tool:b'-[description(stone)]],
+           _{text: 'stone bridge'}, Ids).
+test(l2_whoever_declares_it, Ids == ['tool:a']) :-
+    chosen(['tool:a'-[description('stone bridge')], 'tool:b'-[description(stone), conflicts(['tool:a'])]],
+           _{text: 'stone bridge'}, Ids).
+test(l6_the_loser_is_told_the_winner, [nondet, V == 'tool:a']) :-
+    reason_value(['tool:a'-[description('stone bridge'), conflicts(['tool:b'])], 'tool:b'-[description(stone)]],
+           _{text: 'stone bridge'}, 'tool:b', [unit], V).
+test(l2_a_unit_that_contradicts_itself, [nondet, V == ['tool:b', 'tool:c']]) :-
+    reason_value(['tool:a'-[requires(['tool:b', 'tool:c'])], 'tool:b'-[conflicts(['tool:c'])], 'tool:c'],
+           _{selected: ['tool:a']}, 'tool:a', [units], V).
+
+% L3 current
+
+test(l3_supersession_is_transitive, Ids == ['tool:c']) :-
+    chosen(['tool:a'-[description(stone)], 'tool:b'-[supersedes(['tool:a']), description(stone)],
+            'tool:c'-[supersedes(['tool:b']), description(stone)]],
+           _{text: stone, floor: 0}, Ids).
+test(l3_a_superseder_is_decided_first, Ids == ['tool:new']) :-
+    chosen(['tool:old'-[description('stone bridge')], 'tool:new'-[description(stone), supersedes(['tool:old'])]],
+           _{text: 'stone bridge'}, Ids).
+test(l3_superseded_within_a_closure, Ids == ['tool:a', 'tool:new']) :-
+    chosen(['tool:a'-[requires(['tool:new', 'tool:old'])], 'tool:old'-[requires(['tool:only_old'])],
+            'tool:only_old', 'tool:new'-[supersedes(['tool:old'])]],
+           _{selected: ['tool:a']}, Ids).
+
+% L4 eligible
+
+test(l4_denied, [nondet, V == denied]) :-
+    reason_value(['tool:a'-[description(stone)]], _{text: stone, denied: ['tool:*']}, 'tool:a', [kind], V).
+test(l4_disabled, [nondet, V == policy]) :-
+    reason_value(['tool:a'-[description(stone)]], _{text: stone, disabled: ['tool:a']}, 'tool:a', [by], V).
+test(l4_invisible, [nondet, V == unit]) :-
+    reason_value(['tool:a'-[description(stone), visible(false)]], _{text: stone}, 'tool:a', [by], V).
+test(l4_unavailable, [nondet, V == unavailable]) :-
+    reason_value(['tool:a'-[description(stone), available(false)]], _{text: stone}, 'tool:a', [kind], V).
+test(l4_out_of_scope, [nondet, V == out_of_scope]) :-
+    reason_value(['tool:a'-[description(stone)]], _{text: stone, scope: ['skill:*']}, 'tool:a', [kind], V).
+test(l4_a_stranger_is_not_granted, [nondet, V == 'tool:a']) :-
+    reason_value(['tool:a'-[description(stone), trust(stranger)]], _{text: stone}, 'tool:a', [capability], V).
+test(l4_a_stranger_that_the_host_grants, Ids == ['tool:a']) :-
+    chosen(['tool:a'-[description(stone), trust(stranger)]], _{text: stone, capabilities: ['tool:*']}, Ids).
+test(l4_denial_reaches_through_dependencies, [nondet, V == denied]) :-
+    reason_value(['tool:a'-[description(stone), requires(['tool:b'])], 'tool:b'], _{text: stone, denied: ['tool:b']},
+           'tool:a', [reason, kind], V).
+test(l4_denial_reaches_through_suggestions, Ids == ['tool:a']) :-
+    chosen(['tool:a'-[description(stone), suggests(['tool:b'])], 'tool:b'], _{text: stone, denied: ['tool:b']}, Ids).
+test(l4_prose_hides_what_it_names, Ids == ['tool:git']) :-
+    chosen(['tool:github'-[description('commits and changes')], 'tool:git'-[description('commits and changes')]],
+           _{text: 'show the commits, do not use github, use git'}, Ids).
+test(l4_prose_never_reaches_what_the_host_wants, Ids == ['tool:git', 'tool:github']) :-
+    chosen(['tool:github', 'tool:git'-[requires(['tool:github'])]],
+           _{text: 'do not use github', selected: ['tool:git']}, Ids).
+test(l4_what_needs_a_forbidden_unit_is_out, [nondet, V == negated]) :-
+    reason_value(['tool:github', 'tool:pull'-[description(stone), requires(['tool:github'])]],
+           _{text: 'a stone, do not use github'}, 'tool:pull', [reason, kind], V).
+
+% L5 pinned
+
+test(l5_pinned_without_any_evidence, Ids == ['skill:a']) :-
+    chosen(['skill:a'-[pinned(true)], 'skill:b'], _{text: stone}, Ids).
+test(k33_two_pinned_units_clash, Us == ['skill:a', 'skill:b']) :-
+    refused_value(['skill:a'-[pinned(true), conflicts(['skill:b'])], 'skill:b'-[pinned(true)]], _{}, [units], Us).
+test(k33_clash_through_a_dependency, Us == ['skill:a', 'skill:b']) :-
+    refused_value(['skill:a'-[pinned(true), requires(['tool:c'])], 'tool:c'-[conflicts(['skill:b'])],
+             'skill:b'-[pinned(true)]], _{}, [units], Us).
+test(l5_a_pinned_unit_supersedes_a_pinned_one, Ids == ['skill:b']) :-
+    chosen(['skill:a'-[pinned(true)], 'skill:b'-[pinned(true), supersedes(['skill:a'])]], _{}, Ids).
+test(l5_only_a_pinned_unit_supersedes_a_pinned_one, Ids == ['skill:a']) :-
+    chosen(['skill:a'-[pinned(true)], 'skill:b'-[description(stone), supersedes(['skill:a'])]],
+           _{text: stone}, Ids).
+test(l5_a_lost_capability_hides_and_is_explained, [nondet, V == capability_missing]) :-
+    reason_value(['tool:a'-[pinned(true)]], _{capabilities: []}, 'tool:a', [kind], V).
+test(l5_a_denied_pinned_unit_is_an_error, Kind == pinned_blocked) :-
+    refused_value(['tool:a'-[pinned(true)]], _{denied: ['tool:a']}, [kind], Kind).
+test(k06_prose_cannot_unpin, Ids == ['skill:a']) :-
+    chosen(['skill:a'-[pinned(true)]], _{text: 'never use the skill a'}, Ids).
+test(k32_pinned_when_the_limit_is_full, Ids == ['skill:pin', 'tool:a']) :-
+    chosen(['skill:pin'-[pinned(true)], 'tool:a'-[description(stone)], 'tool:b'-[description(stone)]],
+           _{text: stone, limit: 1}, Ids).
+
+% The order, the limit and what is exempt
+
+test(limit_counts_roots_not_attempts, Ids == ['tool:b']) :-
+    chosen(['tool:a'-[description('stone bridge'), trust(stranger)], 'tool:b'-[description(stone)]],
+           _{text: 'stone bridge', limit: 1}, Ids).
+test(limit_does_not_count_dependencies, Ids == ['tool:a', 'tool:b', 'tool:c']) :-
+    chosen(['tool:a'-[description('stone bridge'), requires(['tool:b'])], 'tool:b',
+            'tool:c'-[description(stone)]],
+           _{text: 'stone bridge', limit: 2}, Ids).
+test(a_name_is_exempt_from_the_limit, Ids == ['tool:git_diff']) :-
+    chosen(['tool:git_diff', 'tool:b'-[description(stone)]], _{text: 'stone git_diff', limit: 0}, Ids).
+test(all_tools_shows_every_eligible_tool, Ids == ['tool:a', 'tool:b']) :-
+    chosen(['tool:a', 'tool:b', 'tool:c'-[trust(stranger)], 'skill:d'], _{mode: all_tools, limit: 0}, Ids).
+test(suggestions_go_one_level, Ids == ['tool:a', 'tool:b']) :-
+    chosen(['tool:a'-[suggests(['tool:b'])], 'tool:b'-[suggests(['tool:c'])], 'tool:c'],
+           _{selected: ['tool:a']}, Ids).
+test(priority_breaks_ties, Ids == ['tool:b', 'tool:a']) :-
+    chosen(['tool:a'-[description(stone)], 'tool:b'-[description(stone), priority(200)]], _{text: stone}, Ids).
+test(l7_registration_order_changes_nothing, A == B) :-
+    U = ['tool:a'-[description(stone), requires(['tool:d', 'tool:c'])], 'tool:b'-[description(stone)],
+         'tool:c'-[conflicts(['tool:b'])], 'tool:d'],
+    reverse(U, V),
+    chosen(U, _{text: stone}, A),
+    chosen(V, _{text: stone}, B).
+
+% Evidence
+
+test(a_need_brings_a_unit_in, [nondet, V == 'list directory']) :-
+    reason_value(['tool:ls'-[description('list a directory')]], _{needs: ['list directory']}, 'tool:ls', [need], V).
+test(a_trigger_phrase, [nondet, V == trigger]) :-
+    reason_value(['skill:review'-[triggers([[phrase, 'look over', 1000]])]], _{text: 'please look over this'},
+           'skill:review', [kind], V).
+test(a_trigger_is_never_found_inside_a_word, Ids == []) :-
+    chosen(['skill:cat'-[triggers([[keyword, cat, 1000]])]], _{text: 'concatenate the categories'}, Ids).
+test(a_verb_is_found_by_its_stem, Ids == ['skill:a']) :-
+    chosen(['skill:a'-[triggers([[verb, review, 1000]])]], _{text: 'I am reviewing it'}, Ids).
+test(a_host_signal, Ids == ['skill:a']) :-
+    chosen(['skill:a'-[triggers([[repo, git, 1000]])]], _{signals: [[repo, ['Git']]]}, Ids).
+test(a_sensor_is_bounded, [nondet, V == 1000]) :-
+    reason_value(['tool:a'], _{sensors: [[model, ['tool:a'], [5000]]]}, 'tool:a', [score], V).
+test(history_decays, Ids == ['tool:a']) :-
+    chosen(['tool:a'-[description(stone)], 'tool:b'-[description(bridge)]],
+           _{history: [stone, nothing, bridge]}, Ids).
+test(one_common_word_selects_nothing, Ids == []) :-
+    findall(U, ( between(1, 40, N), atom_concat('tool:t', N, Id), U = Id-[description('get the data')] ), Us),
+    chosen(Us, _{text: 'get me some tea'}, Ids).
+
+:- end_tests(rlm_select).
