@@ -53,6 +53,9 @@ standing([R|Rs], Tier, Given, Active, Standing, Turned) :-
     ->  pardoned(Tier, R, Reasons, Given),
         Turned = [r(R, Reasons)|Turned1],
         Standing = Standing1
+    ;   Outcome == already
+    ->  Standing = Standing1,
+        Turned = Turned1
     ;   Standing = [R|Standing1],
         Turned = Turned1
     ),

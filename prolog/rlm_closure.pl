@@ -22,7 +22,8 @@ registered shows nowhere.
 A `World` is what one compile knows, and it never changes:
 `world(Module, Policy, Extra, Negated, Vetoed, Candidates)`. `Extra` holds requirements for this compile
 only (`I-Id`), `Negated` (an ordset) and `Vetoed` (`I-Rule`) what the user's words and the host's rules keep
-out, and `Candidates` (an ordset) what stands on its own feet and may therefore stand in for others.
+out, and `Candidates` (in the order of their ranks) what stands on its own feet and may therefore stand in
+for others.
 */
 
 %!  needs(+World, +I, -Id, -J) is nondet.
@@ -92,7 +93,7 @@ concerned(World, Roots, Is) :-
 %   substitute(+World, +I, -S): S supersedes I and stands on its own feet.
 substitute(world(M, _, _, _, _, Candidates), I, S) :-
     replaces(M, S, I),
-    ord_memberchk(S, Candidates).
+    memberchk(S, Candidates).
 
 add_blocked([], _, Bad, Bad).
 add_blocked([I|Is], World, Bad0, Bad) :-
@@ -157,6 +158,8 @@ unmet(World, Bad, I, dependency_out(Id, Reason)) :-
     J \== missing,
     get_assoc(J, Bad, [Reason0|_]),
     shallow(Reason0, Reason),
+    World = world(M, _, _, _, _, _),
+    \+ replaces(M, I, J),
     \+ ( substitute(World, J, S),
          \+ get_assoc(S, Bad, _) ).
 
@@ -186,7 +189,7 @@ out(World, Bad, I, Reasons) :-
 %   `m(I, dependency_of(J))`, in order. What others of them supersede is left out, with all that only it
 %   needed. `contradiction(A, B)` where a root would be left out so, or where two members conflict.
 
-closure(World, _, _, [Root], Closure), \+ needs(World, Root, _, _) =>
+closure(World, _, Active, [Root], Closure), \+ memberchk(Root, Active), \+ needs(World, Root, _, _) =>
     Closure = members([m(Root, root)]).
 closure(World, Bad, Active, Roots, Closure) =>
     root_members(Roots, Queue),
@@ -198,7 +201,7 @@ closure(World, Bad, Active, Roots, Closure) =>
     ->  Closure = contradiction(R, S)
     ;   Outdone == []
     ->  consistent(M, Members0, Closure)
-    ;   regather(Queue, World, Outdone, Members0, [], Members),
+    ;   regather(Queue, World, Active, Outdone, Members0, [], Members),
         consistent(M, Members, Closure)
     ).
 
@@ -226,31 +229,41 @@ gather([], _, _, _, Reversed, Members) :-
 gather([m(I, Why)|Queue], World, Bad, Active, Reversed, Members) :-
     (   ( memberchk(m(I, _), Reversed) ; memberchk(I, Active) )
     ->  gather(Queue, World, Bad, Active, Reversed, Members)
-    ;   findall(m(J, dependency_of(I)), drags(World, Bad, Active, I, J), More),
+    ;   Present = [m(I, Why)|Reversed],
+        findall(m(J, dependency_of(I)), drags(World, Bad, Active, Present, Queue, I, J), More),
         append(Queue, More, Queue1),
-        gather(Queue1, World, Bad, Active, [m(I, Why)|Reversed], Members)
+        gather(Queue1, World, Bad, Active, Present, Members)
     ).
 
-%   drags(+World, +Bad, +Active, +I, -J): I needs J, and nothing active meets that need yet.
-drags(World, Bad, Active, I, J) :-
+%   drags(+World, +Bad, +Active, +Present, +Queue, +I, -J): I needs J, and nothing that is active, in the
+%   closure or on its way into it meets that need.
+drags(World, Bad, Active, Present, Queue, I, J) :-
+    World = world(M, _, _, _, _, _),
     needs(World, I, _, D),
     D \== missing,
-    World = world(M, _, _, _, _, _),
-    \+ memberchk(D, Active),
-    \+ ( replaces(M, S, D), memberchk(S, Active) ),
+    \+ met(M, Active, D),
+    \+ ( replaces(M, S, D),
+         ( memberchk(m(S, _), Present) ; memberchk(m(S, _), Queue) ) ),
     (   out(World, Bad, D, [])
     ->  J = D
     ;   first_substitute(World, Bad, D, J)
     ).
 
+%   met(+M, +Active, +D): D is active, or something active stands in for it.
+met(M, Active, D) :-
+    (   memberchk(D, Active)
+    ->  true
+    ;   replaces(M, S, D),
+        memberchk(S, Active)
+    ->  true
+    ).
+
 first_substitute(World, Bad, D, J) :-
-    World = world(M, _, _, _, _, _),
-    findall(Id-S,
-            ( substitute(World, D, S),
-              out(World, Bad, S, []),
-              M:unit(S, Id, _, _, _, _) ),
-            Ss0),
-    sort(Ss0, [_-J|_]).
+    World = world(M, _, _, _, _, Candidates),
+    member(J, Candidates),
+    replaces(M, J, D),
+    out(World, Bad, J, []),
+    !.
 
 %   outdone(+M, +Members, -Pairs): `I-S` for each member with its superseder among them that none supersedes.
 outdone(M, Members, Pairs) :-
@@ -264,21 +277,23 @@ outdone(M, Members, Pairs) :-
     ;   Pairs = []
     ).
 
-%   regather(+Queue, +World, +Outdone, +Members, +Reversed, -Kept): walk again, a superseder in the place of
+%   regather(+Queue, +World, +Active, +Outdone, +Members, +Reversed, -Kept): walk again, a superseder in the place of
 %   what it supersedes.
-regather([], _, _, _, Reversed, Kept) :-
+regather([], _, _, _, _, Reversed, Kept) :-
     reverse(Reversed, Kept).
-regather([m(I, Why)|Queue], World, Outdone, Members, Reversed, Kept) :-
-    (   memberchk(m(I, _), Reversed)
-    ->  regather(Queue, World, Outdone, Members, Reversed, Kept)
-    ;   findall(m(J, dependency_of(I)), instead(World, Outdone, Members, I, J), More),
+regather([m(I, Why)|Queue], World, Active, Outdone, Members, Reversed, Kept) :-
+    (   ( memberchk(m(I, _), Reversed) ; memberchk(I, Active) )
+    ->  regather(Queue, World, Active, Outdone, Members, Reversed, Kept)
+    ;   findall(m(J, dependency_of(I)), instead(World, Active, Outdone, Members, I, J), More),
         append(Queue, More, Queue1),
-        regather(Queue1, World, Outdone, Members, [m(I, Why)|Reversed], Kept)
+        regather(Queue1, World, Active, Outdone, Members, [m(I, Why)|Reversed], Kept)
     ).
 
-instead(World, Outdone, Members, I, J) :-
+instead(World, Active, Outdone, Members, I, J) :-
     World = world(M, _, _, _, _, _),
     needs(World, I, _, D),
+    D \== missing,
+    \+ met(M, Active, D),
     (   memberchk(D-S, Outdone)
     ->  J = S
     ;   memberchk(m(D, _), Members)

@@ -34,7 +34,8 @@ explain_unit(Args, _{state: State, reasons: Dicts, words: Words}) :-
     append(Blocks, Outs, Against),
     weighed(M, Args.sources, Weighed, Words),
     reading(M, Args.text, Reading),
-    evidence(M, Reading, Args.put(words, Weighed), evidence([1-Lexical], Others, _, _)),
+    evidence(M, Reading, Args.put(words, Weighed), evidence(Scores, Others, _, _)),
+    ( Scores = [1-Lexical] -> true ; Lexical = 0 ),
     evidence_reasons(Lexical, Others, For),
     verdict(Args, Against, For, Lexical, State, Reasons),
     findall(Dict, ( member(Reason, Reasons), reason_dict(M, Reason, Dict) ), Dicts).
@@ -86,7 +87,10 @@ weigh_all([], _, []).
 weigh_all([Source|Sources], Vector, [Weighed|Rest]) :-
     weights(Source, Weights),
     vector_score(Vector, Weights, Score),
-    Weighed = Source.put(_{numbers: [1], scores: [Score]}),
+    (   Score > 0
+    ->  Weighed = Source.put(_{numbers: [1], scores: [Score]})
+    ;   Weighed = Source.put(_{numbers: [], scores: []})
+    ),
     weigh_all(Sources, Vector, Rest).
 
 weights(Source, Weights) :-

@@ -139,7 +139,12 @@ wish(never, _, Before0, Phrases) -->
 %   *no X please*, *use no X*, *we no longer use X*
 wish(no, _, Before, Phrases) -->
     (   [longer]
-    ->  complement(use, Phrases)
+    ->  (   allowance
+        ->  { Before = [Be|Subject],
+              is(Be),
+              spoken_of(Subject, Phrases) }
+        ;   complement(use, Phrases)
+        )
     ;   [Case],
         { Before = [Preposition|_], in_no_case(Preposition, Case) }
     ->  optional(p(',')),
@@ -150,7 +155,7 @@ wish(no, _, Before, Phrases) -->
         \+ [such],
         objects(noun, all, Phrases),
         { \+ ( Phrases = [[Noun]], idle(Noun) ) },
-        closing
+        ( barred -> [] ; closing )
     ).
 wish(none, _, Before, Phrases) -->
     { Before = [Use|_], use(Use, _, _) },
@@ -162,9 +167,7 @@ wish(neither, _, Before, Phrases) -->
     { \+ ( Before = [Aux|_], auxiliary(Aux) ) },
     objects(neither, Phrases),
     (   finite_ahead
-    ->  [Must, be, Done],
-        { obliges(Must),
-          done(Done, use) }
+    ->  barred
     ;   { \+ ( member(Phrase, Phrases), append(_, [work], Phrase) ) }
     ).
 wish(nor, _, Before, Phrases) -->
@@ -246,7 +249,10 @@ wish(forbid, _, Before, Phrases) -->
 %   *X is forbidden*, *X is off limits*, *X should be avoided*, *forbidden: X*
 wish(forbidden, _, Before0, Phrases) -->
     { without_adverb(Before0, Before) },
-    (   { Before = [Be|Subject], is(Be) }
+    (   { Before = [Be|_], is(Be) },
+        ( [to] ; [from] )
+    ->  complement(known, Phrases)
+    ;   { Before = [Be|Subject], is(Be) }
     ->  { spoken_of(Subject, Phrases) }
     ;   { opens(Before) },
         ( [Kind], { generic(Kind) } -> [] ; [] ),
@@ -256,9 +262,13 @@ wish(forbidden, _, Before0, Phrases) -->
 wish(off, Word, Before0, Phrases) -->
     { off(Word, Rest),
       append(Rest, Before1, Before0),
-      without_adverb(Before1, [Be|Subject]),
-      is(Be),
-      spoken_of(Subject, Phrases) }.
+      without_adverb(Before1, Before) },
+    (   { Before = [Be|Subject], is(Be) }
+    ->  { spoken_of(Subject, Phrases) }
+    ;   { opens(Before) },
+        ahead(p(':')),
+        objects(noun, Phrases)
+    ).
 wish(avoided, _, Before, Phrases) -->
     { (   Before = [be, Must|Subject], obliges(Must)
       ->  true
@@ -283,8 +293,7 @@ verbal(Aux, Earlier, Phrases) -->
     ->  { asked_for(Earlier, Phrases) }
     ;   { subject(Earlier, Who) },
         (   { is(Aux) }
-        ->  { memberchk(Who, [you, me]) },
-            progressive(Phrases)
+        ->  progressive(Who, Earlier, Phrases)
         ;   { scope(Aux, Who, Earlier, Scope) },
             complement(Scope, Phrases)
         )
@@ -298,17 +307,22 @@ with_verb([Phrase|Phrases], Verb, [Full|Fulls]) :-
     ),
     with_verb(Phrases, Verb, Fulls).
 
-%   progressive(-Phrases)//: *we are not using X*, *you are not allowed to use X*.
-progressive(Phrases) -->
+%   progressive(+Who, +Earlier, -Phrases)//: *we are not using X*, *you are not allowed to use X*, *it is not
+%   allowed to use X*.
+progressive(Who, Earlier, Phrases) -->
     (   [Allowed, to],
-        { allowed(Allowed) }
-    ->  complement(all, Phrases)
-    ;   [to],
-        \+ [be]
-    ->  complement(known, Phrases)
-    ;   ahead(Using),
-        { use(_, Using, _) },
-        objects(noun, Phrases)
+        { allowed(Allowed) ; Allowed == going }
+    ->  { speaker(Who) ; Earlier = [it|_] },
+        !,
+        complement(known, Phrases)
+    ;   { speaker(Who) },
+        (   [to],
+            \+ [be]
+        ->  complement(known, Phrases)
+        ;   ahead(Using),
+            { use(_, Using, _) },
+            objects(noun, Phrases)
+        )
     ).
 
 %   passive(+Auxiliary, -Verb)//: *is not allowed*, *must not be used*, *must not be sent*.
@@ -328,6 +342,11 @@ passive(Aux, Verb) -->
 allowance --> [Allowed], { allowed(Allowed) }.
 allowance --> [an, option].
 
+%   barred//: *no X may be used*
+barred --> [Must, be, Done], { obliges(Must), done(Done, use) }.
+barred --> [Be, to, be, Done], { is(Be), done(Done, use) }.
+barred --> [Be, Allowed], { is(Be), allowed(Allowed) }.
+
 done(Done, Verb) :-
     (   use(_, _, Done)
     ->  Verb = use
@@ -339,12 +358,12 @@ done(Done, Verb) :-
 %   or those of `use` only.
 scope(do, you, _, all).
 scope(do, me, _, use).
-scope(must, Who, _, known) :- obliged(Who).
-scope(should, Who, _, known) :- obliged(Who).
-scope(shall, Who, _, known) :- obliged(Who).
+scope(must, Who, _, known) :- speaker(Who).
+scope(should, Who, _, known) :- speaker(Who).
+scope(shall, Who, _, known) :- speaker(Who).
 scope(Must, Who, _, use) :- memberchk(Must, [must, should, shall]), memberchk(Who, [thing, things]).
 scope(do, thing, _, all).
-scope(may, Who, _, known) :- memberchk(Who, [you, me]).
+scope(may, Who, _, known) :- speaker(Who).
 scope(can, you, _, known).
 scope(can, me, _, use).
 scope(will, you, _, use).
@@ -352,7 +371,9 @@ scope(will, me, _, use).
 scope(would, me, _, use).
 scope(did, you, Earlier, all) :- polite(Earlier).
 
-obliged(Who) :- memberchk(Who, [you, me]).
+%   speaker(?Who): one of those who speak here.
+speaker(you).
+speaker(me).
 
 %   asked(-Phrases)//: *can't you use X?* is a question, *don't you dare use X* is none.
 asked(Phrases) -->
@@ -428,7 +449,7 @@ wanting(Verb) --> [Verb], { memberchk(Verb, [want, wish, like, intend, plan, exp
 
 to_do --> [to], !.
 to_do --> [Who, to], { object_pronoun(Who) }, !.
-to_do --> [Who], ahead_using, { object_pronoun(Who) }.
+to_do --> optional(that), [Who], ahead_using, { object_pronoun(Who) ; pronoun(Who, _) }, !.
 
 supposing --> [think], optional(that), [Who, Should], { pronoun(Who, _), obliges(Should) }.
 

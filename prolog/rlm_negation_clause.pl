@@ -192,7 +192,7 @@ relative(Word, Before) :-
 %   without_adverb(+Before0, -Before)
 without_adverb(Before0, Before) :-
     (   Before0 = [Adverb|Before1],
-        adverb(Adverb)
+        ( adverb(Adverb) ; memberchk(Adverb, [both, all]) )
     ->  without_adverb(Before1, Before)
     ;   Before = Before0
     ).

@@ -3,7 +3,7 @@
           [ asked_for/2, objects//2, objects//3, spoken_of/2
           ]).
 :- use_module(library(lists), [append/3, member/2]).
-:- use_module(rlm_negation_clause, [clause_rest//0, exceptive//1, harmless//0]).
+:- use_module(rlm_negation_clause, [by_means//0, clause_rest//0, exceptive//1, harmless//0]).
 :- use_module(rlm_negation_phrase,
               [ ahead//1, articles//0, here//1, joint//1, noun_phrase//1, optional//1, using//1,
                 verb_ahead//0, verb_phrase//3
@@ -53,7 +53,7 @@ all_of(All) -->
 
 %   limited(+All)//: *unless I say so*, *without asking*, *except Y*: not a prohibition of the whole.
 limited(All) -->
-    optional(p(',')),
+    ( [p(',')] -> [] ; optional(p('(')) ),
     [Word],
     (   { limits(Word) }
     ->  clause_rest
@@ -237,7 +237,7 @@ these --> ( articles, ahead(p(':')) -> [] ; [] ).
 spoken_of(Before, Phrases) :-
     segment(Before, 16, [], Segment0, Stop),
     subject_list(Segment0, Stop, Segment),
-    phrase(items(noun, Items), Segment),
+    phrase((by_means, items(noun, Items)), Segment),
     Items = [_|_],
     named(Items, none, Phrases).
 
@@ -245,7 +245,7 @@ spoken_of(Before, Phrases) :-
 asked_for(Before, Phrases) :-
     segment(Before, 16, [], Segment, Stop),
     content(Stop),
-    phrase(items(noun, Items), Segment),
+    phrase((by_means, items(noun, Items)), Segment),
     named(Items, none, Phrases).
 
 segment(Before, N, Segment0, Segment, Stop) :-

@@ -22,10 +22,17 @@ plain tokens (rlm_negation_text.pl); each is semidet and reads a bounded number 
                 *           PHRASES           *
                 *******************************/
 
-%   noun_phrase(-Words)//: up to eight words; a longer run is no name.
+%   noun_phrase(-Words)//: up to eight words; a longer run is no name. *The tool called X* is X.
 noun_phrase([Word|Words]) -->
     articles,
-    noun_words(8, [Word|Words]).
+    noun_words(8, [Word0|Words0]),
+    (   [Called],
+        { memberchk(Called, [called, named]) },
+        articles,
+        noun_words(8, [Word1|Words1])
+    ->  { Word = Word1, Words = Words1 }
+    ;   { Word = Word0, Words = Words0 }
+    ).
 
 articles --> ( article -> articles ; [] ).
 
@@ -105,7 +112,12 @@ verb_of(Context, Word, Verb, Form) :-
 object(Form, Word, Verb, Words) -->
     { Verb == none -> Lead = Word ; Lead = Verb },
     (   [Pronoun], { object_pronoun(Pronoun) }
-    ->  ( noun_phrase(Words0) -> { Words = [Lead|Words0] } ; { Words = [] } )
+    ->  (   noun_phrase(Words0)
+        ->  { Words = [Lead|Words0] }
+        ;   { memberchk(Pronoun, [it, them, so]) }
+        ->  { Words = [] }
+        ;   { Words = [Lead] }
+        )
     ;   [Preposition], { preposition(Preposition) }, noun_phrase(Words0)
     ->  { Words = [Lead,Preposition|Words0] }
     ;   noun_phrase(Words0)

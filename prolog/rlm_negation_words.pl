@@ -100,6 +100,7 @@ use_phrase(resort, [to]).           use_phrase(resorting, [to]).
 use_phrase(fall, [back, on]).       use_phrase(falling, [back, on]).
 use_phrase(reach, [for]).           use_phrase(reaching, [for]).
 use_phrase(go, [near]).             use_phrase(go, [through]).
+use_phrase(interact, [with]).        use_phrase(interacting, [with]).
 use_phrase(work, [with]).           use_phrase(working, [with]).
 
 %   verb(?Base, ?Gerund, ?Participle): verbs that names of tools begin with. Gerunds that are as often nouns
@@ -222,6 +223,11 @@ closed(Word) :- finite(Word), !.
 closed(Word) :- object_pronoun(Word), !.
 closed(Word) :- function_word(Word).
 
+function_word(called). function_word(named). function_word(used). function_word(involved).
+function_word(invoked). function_word(first). function_word(right). function_word(immediately).
+function_word(initially). function_word(already). function_word(later). function_word(soon).
+function_word(often). function_word(sometimes). function_word(anywhere). function_word(everywhere).
+function_word(elsewhere). function_word(whatsoever). function_word(sorry).
 function_word(and). function_word(or). function_word(nor). function_word(but). function_word(if). function_word(unless). function_word(whether).
 function_word(because). function_word(since). function_word(while). function_word(when). function_word(whenever). function_word(where).
 function_word(wherever). function_word(although). function_word(though). function_word(than). function_word(then). function_word(so).
@@ -316,7 +322,7 @@ wishing(forget). wishing(hesitate). wishing(trying). wishing(wish).
 %   content(?Word): *make sure that*: what follows is what is meant.
 content(sure). content(ensure). content(said). content(say). content(want). content(wish). content(prefer).
 content(note). content(remember). content(so). content(important). content(told). content(insist).
-content(demand). content(mind). content(aware). content(assume). content(require).
+content(demand). content(mind). content(aware). content(assume). content(require). content(given).
 
 %   abbreviation(?Word): its full stop ends no sentence.
 abbreviation('e.g'). abbreviation('i.e'). abbreviation(etc). abbreviation(eg). abbreviation(vs).

@@ -52,15 +52,18 @@ decide(M, Args, selection(Args, Evidence, Ranked, Floors, World, Bad, State)) :-
     ranked(M, usable(M, Policy, Forbidden), Evidence, Ranked0, Floors),
     host_rules(M, Args, Ranked0, Ranked, Rules),
     wanted(M, Args, Pinned, Selected, Premises),
-    world(M, Args, Policy, Forbidden, Rules, Premises, Pinned, Selected, Ranked, World),
+    world(M, Args, Policy, Forbidden, Rules, Premises, Pinned, Selected, Host),
+    append(Pinned, Selected, Wanted),
+    nonviable(Host, Wanted, BadWanted),
+    start(S0),
+    admit_together(pinned, Pinned, given(Host, BadWanted), S0, S1),
+    admit_together(selected, Selected, given(Host, BadWanted), S1, S2),
+    widened(Host, Args.mode, Ranked, World),
     retained(M, Args, Retained),
     later(World, Args, Pinned, Selected, Ranked, Later),
-    considered([Pinned, Selected, Retained], Later, Considered),
+    considered([Wanted, Retained], Later, Considered),
     nonviable(World, Considered, Bad),
     Given = given(World, Bad),
-    start(S0),
-    admit_together(pinned, Pinned, Given, S0, S1),
-    admit_together(selected, Selected, Given, S1, S2),
     admit_each(retained, Retained, Given, S2, S3),
     admit_limited(Later, Args.limit, Given, S3, S4),
     suggested(World, S4, Suggested),
@@ -171,12 +174,24 @@ suggested(World, state(Admitted, Active, _), Suggested) :-
                 *            WORLD             *
                 *******************************/
 
-%   world(...): what rlm_closure needs to know, put together.
-world(M, Args, Policy, Forbidden, rules(Vetoed, Needs), Premises, Pinned, Selected, Ranked, World) :-
+%   world(...): what rlm_closure needs to know, put together. What the host wants can be stood in for by what
+%   the host wants, and by nothing that a text brings in.
+world(M, Args, Policy, Forbidden, rules(Vetoed, Needs), Premises, Pinned, Selected, World) :-
     append(Premises, Needs, Extra),
     append(Pinned, Selected, Wanted),
     negated(M, Args.mode, Forbidden, Extra, Wanted, Negated),
-    stand_alone(M, Args.mode, Policy, Wanted, Ranked, Candidates),
+    World = world(M, Policy, Extra, Negated, Vetoed, Wanted).
+
+%   widened(+Host, +Mode, +Ranked, -World): who stands on its own feet, in order: it matters only where
+%   something may stand in for something else.
+widened(world(M, Policy, Extra, Negated, Vetoed, Wanted), Mode, Ranked, World) :-
+    (   M:above(_, _)
+    ->  findall(I, member(c(I, _, _, _), Ranked), Evidenced),
+        findall(I, ( Mode == all_tools, tool(M, I), eligible(M, Policy, I) ), Tools),
+        in_order(M, Tools, Ordered),
+        append([Wanted, Evidenced, Ordered], Candidates)
+    ;   Candidates = []
+    ),
     World = world(M, Policy, Extra, Negated, Vetoed, Candidates).
 
 usable(M, Policy, Forbidden, I) :-
@@ -194,18 +209,3 @@ negated(M, Mode, Forbidden, Extra, Wanted, Negated) =>
             ( member(I, Exposed),
               \+ ( Mode == all_tools, tool(M, I) ) ),
             Negated).
-
-%   Who stands on its own feet matters only where something may stand in for something else.
-stand_alone(M, Mode, Policy, Wanted, Ranked, Candidates) :-
-    (   M:above(_, _)
-    ->  findall(I,
-                ( member(I, Wanted)
-                ; member(c(I, _, _, _), Ranked)
-                ; Mode == all_tools,
-                  tool(M, I),
-                  eligible(M, Policy, I)
-                ),
-                Is),
-        list_to_ord_set(Is, Candidates)
-    ;   Candidates = []
-    ).

@@ -19,6 +19,9 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _BLANKS = re.compile(r" +|\n+|\t+|(?:\r\n)+|.", re.S)
 _PER_TOKEN = {" ": 64, "\n": 8, "\t": 16}
 
+_SURE = 4
+"""Letters from which on a common word is one token even as a part of ``camelCase``."""
+
 _APART = frozenset(
     """
     bq fj fz gj gk gq hj jg jv jw jx jy jz kq kx kz lq mz nq oq qf qg qj qk qo qv qy qz rj tj tq uq vq vz wq wv wz xg
@@ -37,8 +40,8 @@ _RUNS = frozenset(
 """Runs of marks that are one token."""
 
 _SAVED = (
-    (re.compile("[\xa0-\xb7\xdf-\xf6а-яё]"), 1),
-    (re.compile("[‘’“”–—…•、。，：「」]"), 2),
+    (re.compile("[\xa0-\xb7\xdf-\xf6\u0430-\u044f\u0451]"), 1),
+    (re.compile("[\u2013\u2014\u2018\u2019\u201c\u201d\u2022\u2026\u3001\u3002\u300c\u300d\uff0c\uff1a]"), 2),
     (re.compile("[\u3041-\u3096\u30a1-\u30fa\U0001f000-\U0001ffff]"), 1),
 )
 """Characters that take fewer tokens than bytes, and how many fewer."""
@@ -98,7 +101,7 @@ def _part(part: str, spaced: bool, alone: bool) -> int:
     if part[-1].isupper():
         return len(part)
     small = part.lower()
-    if alone and (small in STEMS or small in WORDS):
+    if alone and len(small) >= _SURE and (small in STEMS or small in WORDS):
         return 1
     capital = part[0].isupper()
     small = part[capital:]

@@ -67,9 +67,9 @@ class _Selecting:
         self.evidence = evidence
         self.reading = reading
         self.chosen = Outcome()
-        self.host = [id for id in facts.in_order(facts.policy.selected) if id not in facts.pinned]
+        self.host = facts.host
         tools = facts.in_order(facts.every_tool & facts.eligible)
-        self.spoken = list(dict.fromkeys(id for id in (*evidence.ranked, *tools) if self.stands_alone(id)))
+        self.spoken = list(dict.fromkeys(id for id in (*facts.turn.retained, *evidence.ranked, *tools) if self.stands_alone(id)))
         self.later = [id for id in self.spoken if id in facts.eligible]
         self.firm = viable(facts, facts.eligible, [*facts.pinned, *self.host, *self.later])
         protected = self.walk([*facts.pinned, *self.host], self.firm)
@@ -87,8 +87,9 @@ class _Selecting:
         for id in self.in_order(self.spoken):
             if id in self.chosen.active or id not in self.later:
                 continue
-            counted = id in self.evidence.ranked and id not in self.evidence.names
-            if counted and taken >= self.facts.policy.candidate_limit and id not in self.facts.every_tool:
+            free = {*self.evidence.names, *self.facts.turn.retained, *self.facts.every_tool}
+            counted = id in self.evidence.ranked and id not in free
+            if counted and taken >= self.facts.policy.candidate_limit:
                 self.chosen.rejected[id] = "over_candidate_limit"
             elif self.fits(id, self.open):
                 self.chosen.active += self.closure([id], self.open) or ()

@@ -103,7 +103,8 @@ def brought_by(id: str, chosen: dict[str, Any]) -> str:
 def places_of(view: CompiledContext, facts: Facts) -> dict[str, tuple[int, int]]:
     """Each candidate's place: its tier, and its rank there, moved before what needs something it supersedes."""
     tools = [id for id in facts.in_order(facts.every_tool) if id not in view.selection.rank]
-    ranks = {id: 2 * place for place, id in enumerate([*view.turn.retained, *view.selection.ranked, *tools])}
+    order = dict.fromkeys([*view.turn.retained, *view.selection.ranked, *tools])
+    ranks = {id: 2 * place for place, id in enumerate(order)}
     closures = {id: set(reached([id], lambda at: facts.needs.get(at, ()))) for id in ranks}
     moved = True
     while moved:

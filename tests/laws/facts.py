@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from rlm import CompiledContext, Mode, Policy, Unit
+from rlm import Class, CompiledContext, Mode, Policy, Unit
 from rlm.model.turn import Turn
 from rlm.model.unit import CALLABLE, Trust
 
@@ -71,7 +71,7 @@ class Facts:
     @cached_property
     def superseders(self) -> dict[str, frozenset[str]]:
         """By unit, everything that does supersede it: only a pinned unit supersedes a pinned one."""
-        pinned = set(self.pinned)
+        pinned = {id for id, unit in self.units.items() if unit.pinned}
         return {id: ids & pinned if id in pinned else ids for id, ids in self.declared.items()}
 
     def supersedes(self, above: str, below: str) -> bool:
@@ -110,13 +110,22 @@ class Facts:
 
     @cached_property
     def pinned(self) -> list[str]:
-        return self.in_order(id for id, unit in self.units.items() if unit.pinned)
+        """What must be active: pinned by the host, or admitted as such by something upstream."""
+        admitted = {item.unit for item in self.turn.admitted if item.klass is Class.PINNED}
+        return self.in_order(admitted.union(id for id, unit in self.units.items() if unit.pinned))
 
     @cached_property
     def host(self) -> list[str]:
         """What the host itself asked for this time, beside its pins."""
         admitted = (item.unit for item in self.turn.admitted)
         return self.in_order({*self.policy.selected, *admitted} - set(self.pinned))
+
+    @cached_property
+    def every_tool(self) -> frozenset[str]:
+        """What the mode ``all_tools`` asks for."""
+        if self.policy.mode is not Mode.ALL_TOOLS:
+            return frozenset()
+        return frozenset(id for id, unit in self.units.items() if unit.kind in CALLABLE)
 
     def in_order(self, ids: Iterable[str]) -> list[str]:
         """Ids without a score: by priority, then by id."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rlm import Class, CompiledContext
+from rlm import CompiledContext
 from tests.laws.facts import Facts
 
 EVIDENCE = frozenset({"name", "trigger", "lexical", "example", "history", "need", "sensor"})
@@ -45,8 +45,7 @@ class Truth:
     # -- in -----------------------------------------------------------------------------------------
 
     def _pinned(self, id: str, row: Row) -> bool:
-        admitted = [item.unit for item in self.view.turn.admitted if item.klass is Class.PINNED]
-        return id in self.facts.pinned or id in admitted
+        return id in self.facts.pinned
 
     def _selected_by_host(self, id: str, row: Row) -> bool:
         return id in self.facts.host
