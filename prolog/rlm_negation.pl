@@ -4,7 +4,7 @@
           ]).
 :- use_module(library(lists), [append/3, list_to_set/2, member/2]).
 :- use_module(rlm_negation_clause,
-              [ adverbs//0, by_means//0, clause_rest//0, closing//0, exceptive//1, flipped/2,
+              [ adverbs//0, by_means//0, choosing/1, clause_rest//0, closing//0, exceptive//1, flipped/2,
                 harmless//0, hopeless//1, imperative/2, in_favour//2, invites/1, main_clause//1,
                 opens/1, place/2, polite/1, preferring/1, questioned/1, relative/2, subject/2,
                 subject_ahead//0, universal/2, without_adverb/2, works/1
@@ -16,8 +16,8 @@
               ]).
 :- use_module(rlm_negation_text, [plain_tokens/2]).
 :- use_module(rlm_negation_words,
-              [ adds/1, allowed/1, apart/2, article/1, aside/1, attribute/1, auxiliary/1, closed/1,
-                cue/2, generic/1, gerund/1, idle/1, in_no_case/2, is/1, object_pronoun/1, obliges/1,
+              [ adds/1, allowed/1, apart/2, article/1, aside/1, attribute/1, auxiliary/1, cue/2,
+                generic/1, gerund/1, idle/1, in_no_case/2, is/1, noun/1, object_pronoun/1, obliges/1,
                 off/2, parted/2, pronoun/2, short/2, use/3, verb/3
               ]).
 
@@ -72,12 +72,15 @@ hint(Word) :-
     (   cue(Word, Kind)
     ->  \+ aside(Kind)
     ;   short(Word, Full)
-    ->  member(Last, Full),
-        cue(Last, Kind),
-        \+ aside(Kind),
-        !
+    ->  ends_in_cue(Full)
     ;   Word == t                               % don`t
     ).
+
+ends_in_cue(Full) :-
+    append(_, [Last], Full),
+    !,
+    cue(Last, Kind),
+    \+ aside(Kind).
 
 %   wishes(+Before, -Phrases)//: `Before` holds the words read so far, the last one first.
 wishes(Before, Phrases) -->
@@ -210,7 +213,7 @@ wish(instead, Word, Before, Phrases) -->
     objects(Place, Phrases),
     { \+ flipped(except, Before) }.
 wish(than, _, Before, Phrases) -->
-    { Before = [other|_] -> true ; preferring(Before) },
+    { Before = [other|Earlier] -> choosing(Earlier) ; preferring(Before) },
     by_means,
     objects(noun, Phrases),
     { \+ flipped(except, Before) }.
@@ -312,8 +315,7 @@ with_verb([Phrase|Phrases], Verb, [Full|Fulls]) :-
 progressive(Who, Earlier, Phrases) -->
     (   [Allowed, to],
         { allowed(Allowed) ; Allowed == going }
-    ->  { speaker(Who) ; Earlier = [it|_] },
-        !,
+    ->  { Earlier = [it|_] -> true ; speaker(Who) },
         complement(known, Phrases)
     ;   { speaker(Who) },
         (   [to],
@@ -442,8 +444,12 @@ complement(Scope, Phrases) -->
 %   part//: *do not use all tools* leaves some.
 part --> using(_), [Word], { memberchk(Word, [all, every]) }.
 
-in_scope(all, Verb) :- atom(Verb), \+ idle(Verb), \+ cue(Verb, _), \+ closed(Verb), \+ article(Verb).
+in_scope(all, Verb) :- noun(Verb), \+ idle(Verb), \+ cue(Verb, _), \+ third_person(Verb).
 in_scope(known, Verb) :- verb(Verb, _, _).
+
+third_person(Verb) :-
+    sub_atom(Verb, _, 1, 0, s),
+    \+ sub_atom(Verb, _, 2, 0, ss).
 
 wanting(Verb) --> [Verb], { memberchk(Verb, [want, wish, like, intend, plan, expect]) }.
 

@@ -1,6 +1,6 @@
 :- encoding(utf8).
 :- module(rlm_negation_clause,
-          [ adverbs//0, by_means//0, clause_rest//0, closing//0, exceptive//1, flipped/2, harmless//0,
+          [ adverbs//0, by_means//0, choosing/1, clause_rest//0, closing//0, exceptive//1, flipped/2, harmless//0,
             hopeless//1, imperative/2, in_favour//2, invites/1, main_clause//1, opens/1, place/2,
             polite/1, preferring/1, questioned/1, relative/2, subject/2, subject_ahead//0, universal/2,
             without_adverb/2, works/1
@@ -51,7 +51,10 @@ ends_clause(please, _, _, _).
 ends_clause(and, _, Later, _) :- starts_clause(Later).
 ends_clause(use, _, _, Before) :- ( Before = [] ; Before = [p(_)|_] ), !.
 
-starts_clause(Word) :- atom(Word), ( use(Word, _, _) ; verb(Word, _, _) ; cue(Word, _) ; memberchk(Word, [do, just]) ), !.
+starts_clause(Word) :-
+    atom(Word),
+    ( use(Word, _, _) ; verb(Word, _, _) ; cue(Word, _) ; memberchk(Word, [do, just]) ),
+    !.
 
 %   subject(+Earlier, -Who): of whom the verb speaks: of `you`, often unsaid; of `me`; of a `thing` or of `things`,
 %   by their name; of some `other`.
@@ -159,6 +162,16 @@ works(Before) :-
     ->  true
     ;   among(working_word, 3, Before)
     ).
+
+%   choosing(+Before) is semidet: *any tool* other than X, *use something* other than X.
+choosing(Before) :-
+    (   universal(Before, 4)
+    ->  true
+    ;   among(chooses, 4, Before)
+    ).
+
+chooses(Word) :- use(Word, _, _), !.
+chooses(Word) :- use(_, Word, _).
 
 %   polite(+Before) is semidet: *I would rather you did not*, *I would prefer it if*.
 polite(Before) :-

@@ -5,7 +5,8 @@
 :- use_module(library(lists), [append/3]).
 :- use_module(rlm_negation_words,
               [ abbreviation/1, article/1, closed/1, closes/2, cue/2, joins/1, mark/2, quote/2, short/2, use/3,
-                verb/3 ]).
+                verb/3
+              ]).
 
 /** <module> Plain words to look for negations in
 

@@ -227,28 +227,37 @@ function_word(called). function_word(named). function_word(used). function_word(
 function_word(invoked). function_word(first). function_word(right). function_word(immediately).
 function_word(initially). function_word(already). function_word(later). function_word(soon).
 function_word(often). function_word(sometimes). function_word(anywhere). function_word(everywhere).
-function_word(elsewhere). function_word(whatsoever). function_word(sorry).
-function_word(and). function_word(or). function_word(nor). function_word(but). function_word(if). function_word(unless). function_word(whether).
-function_word(because). function_word(since). function_word(while). function_word(when). function_word(whenever). function_word(where).
-function_word(wherever). function_word(although). function_word(though). function_word(than). function_word(then). function_word(so).
-function_word(of). function_word(i). function_word(we). function_word(they). function_word(he). function_word(she). function_word(who). function_word(whom).
-function_word(whose). function_word(which). function_word(what). function_word(why). function_word(how). function_word(there). function_word(here).
-function_word(mine). function_word(yours). function_word(not). function_word(no). function_word(never). function_word(none). function_word(nothing).
-function_word(neither). function_word(without). function_word('w/o'). function_word(except). function_word(excluding). function_word(besides).
-function_word(instead). function_word(rather). function_word(avoid). function_word(only). function_word(just). function_word(anything).
-function_word(everything). function_word(something). function_word(somebody). function_word(someone). function_word(nobody).
-function_word(whatever). function_word(use). function_word(using). function_word(utilize). function_word(utilizing). function_word(utilise).
-function_word(utilising). function_word(please). function_word(thanks). function_word(thank). function_word(again). function_word(anymore).
-function_word(ever). function_word(even). function_word(also). function_word(too). function_word(yet). function_word(still). function_word(now).
-function_word(today). function_word(tonight). function_word(tomorrow). function_word(anyway). function_word(otherwise). function_word(however).
-function_word(therefore). function_word(altogether). function_word(entirely). function_word(completely). function_word(directly).
-function_word(unnecessarily). function_word(unfortunately). function_word(alone). function_word(off). function_word(out). function_word(up).
-function_word(down). function_word(away). function_word(apart). function_word(aside). function_word(allowed). function_word(forbidden).
-function_word(prohibited). function_word(banned). function_word(disallowed). function_word(permitted). function_word(being).
-function_word(been). function_word(let). function_word('let\'s'). function_word(lets). function_word('and/or'). function_word(hence).
-function_word(thus). function_word(maybe). function_word(perhaps). function_word(like). function_word(including). function_word('e.g').
-function_word(eg). function_word('i.e'). function_word(namely). function_word(especially). function_word(particularly). function_word(once).
-function_word(until). function_word(till). function_word(despite). function_word(plus). function_word(versus). function_word(vs). function_word(etc).
+function_word(elsewhere). function_word(whatsoever). function_word(sorry). function_word(and).
+function_word(or). function_word(nor). function_word(but). function_word(if). function_word(unless).
+function_word(whether). function_word(because). function_word(since). function_word(while).
+function_word(when). function_word(whenever). function_word(where). function_word(wherever).
+function_word(although). function_word(though). function_word(than). function_word(then). function_word(so).
+function_word(of). function_word(i). function_word(we). function_word(they). function_word(he).
+function_word(she). function_word(who). function_word(whom). function_word(whose). function_word(which).
+function_word(what). function_word(why). function_word(how). function_word(there). function_word(here).
+function_word(mine). function_word(yours). function_word(not). function_word(no). function_word(never).
+function_word(none). function_word(nothing). function_word(neither). function_word(without).
+function_word('w/o'). function_word(except). function_word(excluding). function_word(besides).
+function_word(instead). function_word(rather). function_word(avoid). function_word(only).
+function_word(just). function_word(anything). function_word(everything). function_word(something).
+function_word(somebody). function_word(someone). function_word(nobody). function_word(whatever).
+function_word(use). function_word(using). function_word(utilize). function_word(utilizing).
+function_word(utilise). function_word(utilising). function_word(please). function_word(thanks).
+function_word(thank). function_word(again). function_word(anymore). function_word(ever).
+function_word(even). function_word(also). function_word(too). function_word(yet). function_word(still).
+function_word(now). function_word(today). function_word(tonight). function_word(tomorrow).
+function_word(anyway). function_word(otherwise). function_word(however). function_word(therefore).
+function_word(altogether). function_word(entirely). function_word(completely). function_word(directly).
+function_word(unnecessarily). function_word(unfortunately). function_word(alone). function_word(off).
+function_word(out). function_word(up). function_word(down). function_word(away). function_word(apart).
+function_word(aside). function_word(allowed). function_word(forbidden). function_word(prohibited).
+function_word(banned). function_word(disallowed). function_word(permitted). function_word(being).
+function_word(been). function_word(let). function_word('let\'s'). function_word(lets).
+function_word('and/or'). function_word(hence). function_word(thus). function_word(maybe).
+function_word(perhaps). function_word(like). function_word(including). function_word('e.g').
+function_word(eg). function_word('i.e'). function_word(namely). function_word(especially).
+function_word(particularly). function_word(once). function_word(until). function_word(till).
+function_word(despite). function_word(plus). function_word(versus). function_word(vs). function_word(etc).
 function_word(ok). function_word(okay). function_word(cheers).
 
 %   adverb(?Word): may stand between *not* and its verb.
@@ -267,8 +276,8 @@ idle(exception). idle(fail). idle(delay). idle(hesitation). idle(sure). idle(pos
 idle(yet). idle(really). idle(quite). idle(enough). idle(available). idle(found). idle(working).
 idle(necessarily). idle(necessary). idle(bad). idle(good). idle(forget). idle(hesitate). idle(know).
 idle(think). idle(mind). idle(understand). idle(remember). idle(see). idle(have). idle(work). idle(care).
-idle(got). idle(seem). idle(mean). idle(contain). idle(exist). idle(fail). idle(stop). idle(be). idle(all).
-idle(every). idle(neglect).
+idle(got). idle(seem). idle(mean). idle(contain). idle(exist). idle(stop). idle(be). idle(all). idle(every).
+idle(neglect).
 
 %   attribute(?Word): *files without extension* says what they are like.
 attribute(extension). attribute(extensions). attribute(comments). attribute(comment). attribute(errors).
@@ -305,7 +314,7 @@ avoids(without). avoids(avoid). avoids(avoiding). avoids(stop). avoids(refrain).
 
 %   hopeless(?Word): *without X nothing works*
 hopeless(impossible). hopeless(nothing). hopeless(nobody). hopeless(unable). hopeless(useless).
-hopeless(fails).      hopeless(breaks).  hopeless(broken). hopeless(hard).   hopeless(difficult).
+hopeless(fails). hopeless(breaks). hopeless(broken). hopeless(hard). hopeless(difficult).
 
 working_word(work). working_word(works). working_word(worked). working_word(working). working_word(runs). working_word(even). working_word(possible).
 

@@ -46,13 +46,16 @@ answer_queries :-
 		 *******************************/
 
 toplevel :-
-    aggregate_all(count, active(_), Shown),
-    format("~D units are shown. Ask ?- help. for what can be asked; Ctrl-D ends.~n~n", [Shown]),
-    '$toplevel':setup_interactive,
     setup_call_cleanup(
         on_signal(int, Old, rlm_repl:interrupted),
-        prolog,
+        greeted_toplevel,
         on_signal(int, _, Old)).
+
+greeted_toplevel :-
+    aggregate_all(count, active(_), Shown),
+    format("~D units are shown. Type help. to see what can be asked; Ctrl-D ends.~n~n", [Shown]),
+    '$toplevel':setup_interactive,
+    prolog.
 
 %   interrupted(+Signal): Ctrl-C ends the query, and nothing else.
 interrupted(_) :-

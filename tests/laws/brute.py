@@ -45,15 +45,16 @@ class Reading:
     """Where the document leaves room, one way to fill it.
 
     "Drop members that are superseded within it": what only those needed goes as well (``pruned``), or stays.
-    Of several candidates that could stand in for a unit that is not viable, the host's own come first; then
-    the one that is decided first, the best-ranked one, or the first by id (``standing``).
+    Of several candidates that could stand in for a unit that is not viable, the host's own come first (and only
+    they stand in for what the host wants: no text may decide that); then the one that is decided first, or the
+    best-ranked one (``standing``).
     """
 
     pruned: bool = True
     standing: str = "order"
 
 
-READINGS = tuple(Reading(pruned, standing) for standing in ("order", "rank", "id") for pruned in (True, False))
+READINGS = tuple(Reading(pruned, standing) for standing in ("order", "rank") for pruned in (True, False))
 
 
 def select(facts: Facts, evidence: Evidence, reading: Reading = READINGS[0]) -> Outcome:
@@ -69,12 +70,13 @@ class _Selecting:
         self.chosen = Outcome()
         self.host = facts.host
         tools = facts.in_order(facts.every_tool & facts.eligible)
-        self.spoken = list(dict.fromkeys(id for id in (*facts.turn.retained, *evidence.ranked, *tools) if self.stands_alone(id)))
-        self.later = [id for id in self.spoken if id in facts.eligible]
-        self.firm = viable(facts, facts.eligible, [*facts.pinned, *self.host, *self.later])
-        protected = self.walk([*facts.pinned, *self.host], self.firm)
-        spoken_of = set(evidence.negated) - facts.every_tool - set(protected)
-        self.open = viable(facts, facts.eligible - spoken_of, [*facts.pinned, *self.host, *self.later])
+        self.retained = [id for id in dict.fromkeys(facts.turn.retained) if self.stands_alone(id)]
+        self.spoken = [id for id in dict.fromkeys((*evidence.ranked, *tools)) if self.stands_alone(id)]
+        self.wanted = [*facts.pinned, *self.host]
+        self.firm = viable(facts, facts.eligible, self.wanted)
+        spared = {*facts.every_tool, *self.walk(self.wanted, self.firm)}
+        allowed = facts.eligible - (set(evidence.negated) - spared)
+        self.open = viable(facts, allowed, [*self.wanted, *self.retained, *self.spoken])
 
     def stands_alone(self, id: str) -> bool:
         """Whether a candidate comes after those of the host."""
@@ -83,21 +85,28 @@ class _Selecting:
     def outcome(self) -> Outcome:
         self.together("pinned", [id for id in self.facts.pinned if self.may_be_pinned(id)])
         self.together("selected", [id for id in self.host if self.fits(id, self.firm)])
+        for id in self.retained:
+            self.admit(id)
         taken = 0
+        free = {*self.evidence.names, *self.facts.every_tool}
         for id in self.in_order(self.spoken):
-            if id in self.chosen.active or id not in self.later:
+            if id not in self.facts.eligible or id in self.chosen.active:
                 continue
-            free = {*self.evidence.names, *self.facts.turn.retained, *self.facts.every_tool}
             counted = id in self.evidence.ranked and id not in free
             if counted and taken >= self.facts.policy.candidate_limit:
                 self.chosen.rejected[id] = "over_candidate_limit"
-            elif self.fits(id, self.open):
-                self.chosen.active += self.closure([id], self.open) or ()
-                taken += counted
+            else:
+                taken += self.admit(id) and counted
         for id in self.in_order(self.suggested()):
-            if id not in self.chosen.active and self.fits(id, self.open):
-                self.chosen.active += self.closure([id], self.open) or ()
+            self.admit(id)
         return self.chosen
+
+    def admit(self, id: str) -> bool:
+        """Admit a root whole, or reject it; whether something came in."""
+        if id in self.chosen.active or not self.fits(id, self.open):
+            return False
+        self.chosen.active += self.closure([id], self.open) or ()
+        return True
 
     def suggested(self) -> list[str]:
         """What the active units suggest, one level deep."""
@@ -208,8 +217,11 @@ class _Selecting:
         """The unit that is required; where it is not viable, the best candidate that supersedes it."""
         if need in allowed:
             return [need]
-        orders = {"order": self.in_order(self.spoken), "rank": iter(self.spoken), "id": iter(sorted(self.spoken))}
-        candidates = [*self.facts.pinned, *self.host, *orders[self.reading.standing]]
+        if allowed is self.firm:
+            candidates = self.wanted
+        else:
+            ranked = self.in_order(self.spoken) if self.reading.standing == "order" else self.spoken
+            candidates = [*self.wanted, *self.retained, *ranked]
         return [id for id in candidates if id in allowed and self.facts.supersedes(id, need)][:1]
 
 

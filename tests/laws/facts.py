@@ -131,13 +131,6 @@ class Facts:
         """Ids without a score: by priority, then by id."""
         return sorted(ids, key=lambda id: (-self.units[id].priority, id))
 
-    @cached_property
-    def every_tool(self) -> frozenset[str]:
-        """What the mode ``all_tools`` asks for."""
-        if self.policy.mode is not Mode.ALL_TOOLS:
-            return frozenset()
-        return frozenset(id for id, unit in self.units.items() if unit.kind in CALLABLE)
-
 
 def matches(patterns: Iterable[str], id: str) -> bool:
     """Whether one of the patterns matches; ``*`` stands for any characters, everything else for itself."""

@@ -162,6 +162,75 @@ example("Why does git fail? Don't use github.", [[github]]).
 example("Do **not** use github", [[github]]).
 example("don't forget to skip slack", [[slack]]).
 
+example("Could you please not use the browser?", [[browser]]).
+example("Would you mind not using the browser?", [[browser]]).
+example("Without github, slack and jira, find the bug.", [[github], [slack], [jira]]).
+example("Instead of github, slack or jira, use git.", [[github], [slack], [jira]]).
+example("Don't bother with curl.", [[curl]]).
+example("Don't try to use curl.", [[curl]]).
+example("From now on don't use curl.", [[curl]]).
+example("For security reasons do not use curl", [[curl]]).
+example("In this task do not use curl.", [[curl]]).
+example("I told you not to use curl!", [[curl]]).
+example("make sure that curl is not used", [[curl]]).
+example("Make sure not to use curl.", [[curl]]).
+example("Only use git, not github or slack.", [[github], [slack]]).
+example("use git and not github", [[github]]).
+example("with git, not with github", [[github]]).
+example("My boss said not to use Slack.", [[slack]]).
+example("Don't use github until I say so.", [[github]]).
+example("When you answer, do not use web search.", [[web, search]]).
+example("If you search please don't use google.", [[google]]).
+example("don't use either github or slack", [[github], [slack]]).
+example("I don't want any web search", [[web, search]]).
+example("I don't want github to be used", [[github]]).
+example("I don't think you should use github", [[github]]).
+example("we don't use npm here, use pnpm", [[npm]]).
+example("we no longer use npm", [[npm]]).
+example("npm is no longer allowed", [[npm]]).
+example("Do not use the file tool, search tool or time tool.", [[file, tool], [search, tool], [time, tool]]).
+example("no github, no slack, no jira", [[github], [slack], [jira]]).
+example("Neither github nor slack should be used", [[github], [slack]]).
+example("No github tools may be used.", [[github, tools]]).
+example("don't execute shell commands or open the browser", [[shell, commands], [open, browser]]).
+example("do not create, update, or delete issues", [[create, issues], [update, issues], [delete, issues]]).
+example("without reading, writing or deleting files", [[read, files], [write, files], [delete, files]]).
+example("without wasting time or money", [[wasting, time], [wasting, money]]).
+example("keep slack out of this", [[slack]]).
+example("Slack is out of bounds", [[slack]]).
+example("slack is not an option", [[slack]]).
+example("slack is not to be used", [[slack]]).
+example("GitHub, Slack and Jira are all off limits.", [[github], [slack], [jira]]).
+example("Off limits: slack", [[slack]]).
+example("it is not allowed to use slack", [[slack]]).
+example("You're forbidden from using slack", [[slack]]).
+example("I forbid you to use slack", [[slack]]).
+example("I'm not going to use slack", [[slack]]).
+example("Use everything but the kitchen sink", [[kitchen, sink]]).
+example("use everything apart from git", [[git]]).
+example("use git in place of github", [[github]]).
+example("use git as opposed to github", [[github]]).
+example("don't use the tool called git_diff", [[git_diff]]).
+example("don't use @github", [[github]]).
+example("do not use .env files", [[env, files]]).
+example("Use git — not github", [[github]]).
+example("Do not use github (or slack)", [[github], [slack]]).
+example("Do _not_ use github", [[github]]).
+example("Under no circumstances use github", [[github]]).
+example("Absolutely no emails", [[emails]]).
+example("do not use github because it is slow", [[github]]).
+example("do not use github or anything like it", [[github]]).
+example("don't use, call, or invoke git", [[git]]).
+example("avoid emails: use slack", [[emails]]).
+example("Stop using git and start using svn.", [[git]]).
+example("don't do it with google", [[google]]).
+example("Do not use these: git, svn", [[git], [svn]]).
+example("Tools you must not use: git, svn", [[git], [svn]]).
+example("Find files that exist and do not use the web search tool.", [[web, search, tool]]).
+example("Don't email me, message me on slack.", [[email]]).
+example("Do not use time", [[time]]).
+example("Whatever you do, don't use slack", [[slack]]).
+
 % What only looks like it.
 
 example("", []).
@@ -231,6 +300,40 @@ example("don't delete it", []).
 example("there is no search function", []).
 example("which tests skip git?", []).
 example("how to disable git", []).
+
+example("You don't have to use git.", []).
+example("Find the function that never returns", []).
+example("What does \"do not use\" mean?", []).
+example("Translate 'do not use git' into French.", []).
+example("git cannot find the file", []).
+example("I cannot open the file", []).
+example("The search tool could not be found", []).
+example("there was no reply from the server", []).
+example("no time to explain, use git", []).
+example("git no longer works", []).
+example("Neither git nor svn works", []).
+example("I tried everything but git is slow", []).
+example("no tool but git", []).
+example("besides git, use svn", []).
+example("I prefer git to svn", []).
+example("not to mention git", []).
+example("whether or not to use git is up to you", []).
+example("The skip list is long", []).
+example("is git forbidden?", []).
+example("Is git not allowed?", []).
+example("Who said git is not allowed?", []).
+example("it must not be used", []).
+example("don't refrain from using git", []).
+example("do not use git more than once", []).
+example("don't just use git", []).
+example("don't use all tools", []).
+example("don't use git unless necessary", []).
+example("git has not been used", []).
+example("You didn't use git, please use it.", []).
+example("Don't be shy, use git", []).
+example("which is the default for effects other than read", []).
+example("the handler never asks", []).
+example("the users' tools and the admins' tools are not here", []).
 
 % Long texts take the time of many short ones.
 

@@ -1,0 +1,306 @@
+"""The code blocks of README and docs, run in order, page by page.
+
+Every page gets an empty folder, in which ``prolog``, ``bench``, ``bootstrap`` and ``.ci`` of the checkout appear:
+
+============  =====================================================================================================
+``python``    runs; all of a page share one namespace. What it prints stands in the block that follows.
+``console``   lines with ``$`` are run by a shell, with the real ``rlm`` and ``swipl``; what stands below is the
+              output. A line ``...`` stands for any lines. What sets up, installs or takes minutes is not run:
+              ``./bootstrap`` must know the job, a benchmark its options.
+``prolog``    with ``?-``: asked in a bare ``swipl prolog/rlm.pl``; else a host's rules, which must load.
+``json``      must parse.
+``text``      shown as it is.
+============  =====================================================================================================
+
+``title="name"`` after the language puts the block into a file of that name first. Any other language is refused.
+
+``python -m tests.docs.pages [PAGE...]`` writes the outputs anew; look at the difference before you believe it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlm.symbolic import locate
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ("README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")))
+BORROWED = ("prolog", "bench", "bootstrap", ".ci", "rlm")
+SECONDS = 120
+MARK = "@@ next @@"
+
+_FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w+-]*) *(?P<rest>.*)$")
+_TITLE = re.compile(r'title="([^"]+)"')
+
+
+class Untrue(AssertionError):
+    """A block that does not do what its page shows."""
+
+
+@dataclass
+class Block:
+    """One fenced block: language, file title, text, and the page's lines from ``first`` to before ``last``."""
+
+    page: str
+    language: str
+    title: str | None
+    text: str
+    first: int
+    last: int
+    indent: str = ""
+    written: str | None = field(default=None, compare=False)
+
+    @property
+    def place(self) -> str:
+        return f"{self.page}:{self.first}"
+
+
+def blocks(page: str) -> list[Block]:
+    """All fenced blocks of a page, in order."""
+    found: list[Block] = []
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    number = 0
+    while number < len(lines):
+        opening = _FENCE.match(lines[number])
+        number += 1
+        if opening is None:
+            continue
+        first = number
+        while not re.fullmatch(rf" *{opening['ticks']} *", lines[number]):
+            number += 1
+        indent = opening["indent"]
+        text = "\n".join(line.removeprefix(indent) for line in lines[first:number])
+        title = _TITLE.search(opening["rest"])
+        found.append(Block(page, opening["language"], title[1] if title else None, text, first, number, indent))
+        number += 1
+    return found
+
+
+def run_page(page: str, *, write: bool = False) -> None:
+    """Run all blocks of a page.
+
+    Raises:
+        Untrue: naming the page and line, with what was shown and what came.
+    """
+    found = blocks(page)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for name in BORROWED:
+            os.symlink(ROOT / name, name)
+        namespace: dict[str, Any] = {"__name__": "__docs__"}
+        for block, after in zip(found, [*found[1:], None], strict=True):
+            if block.title is not None:
+                Path(block.title).write_text(block.text + "\n", encoding="utf-8")
+            run = RUNNERS.get(block.language)
+            if run is None:
+                raise Untrue(f"{block.place}: a block in {block.language or 'no language'!r} cannot be run")
+            run(block, after, namespace, write)
+    if write:
+        _rewrite(page, found)
+
+
+def _rewrite(page: str, found: list[Block]) -> None:
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    for block in reversed(found):
+        if block.written is not None:
+            lines[block.first : block.last] = [
+                f"{block.indent}{line}".rstrip() for line in block.written.splitlines()
+            ]
+    (ROOT / page).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _compare(block: Block, shown: str, came: str, write: bool, whole: str | None = None) -> None:
+    if _matches(shown.rstrip().splitlines(), came.rstrip().splitlines()):
+        return
+    if not write:
+        raise Untrue(f"{block.place} shows\n{shown.rstrip()}\nbut it is\n{came.rstrip()}")
+    block.written = came.rstrip() if whole is None else whole
+
+
+def _matches(shown: list[str], came: list[str]) -> bool:
+    """Whether the lines are the same; a line ``...`` stands for any lines."""
+    if "..." not in shown:
+        return [line.rstrip() for line in shown] == [line.rstrip() for line in came]
+    gap = shown.index("...")
+    if not _matches(shown[:gap], came[:gap]):
+        return False
+    return any(_matches(shown[gap + 1 :], came[start:]) for start in range(gap, len(came) + 1))
+
+
+# -- languages --------------------------------------------------------------------------------------
+
+
+def python(block: Block, after: Block | None, namespace: dict[str, Any], write: bool) -> None:
+    """Run the block; what it prints is what the next block shows."""
+    printed = io.StringIO()
+    code = compile("\n" * block.first + block.text, block.page, "exec", dont_inherit=True)
+    with contextlib.redirect_stdout(printed):
+        exec(code, namespace)
+    if printed.getvalue():
+        if after is None or after.language not in ("text", "json"):
+            raise Untrue(f"{block.place} prints what the page does not show:\n{printed.getvalue()}")
+        _compare(after, after.text, printed.getvalue(), write)
+
+
+def console(block: Block, _after: Block | None, _namespace: dict[str, Any], write: bool) -> None:
+    """Run each command of the block."""
+    steps = _steps(block, "$ ")
+    came = [(command, shown, _ran(block, command)) for command, shown in steps]
+    for command, shown, output in came:
+        if shown and output is not None and not _matches(shown, output.rstrip().splitlines()):
+            whole = "\n".join(
+                f"$ {each}\n{(out if out is not None and was else chr(10).join(was)).rstrip()}".rstrip()
+                for each, was, out in came
+            )
+            _compare(block, "\n".join(shown), output, write, whole)
+        del command
+
+
+def _steps(block: Block, prompt: str) -> list[tuple[str, list[str]]]:
+    steps: list[tuple[str, list[str]]] = []
+    for line in block.text.splitlines():
+        if line.startswith(prompt):
+            steps.append((line.removeprefix(prompt), []))
+        elif steps and steps[-1][0].endswith("\\") and not steps[-1][1]:
+            steps[-1] = (f"{steps[-1][0]}\n{line}", [])
+        elif steps:
+            steps[-1][1].append(line)
+        elif line.strip():
+            raise Untrue(f"{block.place}: {line!r} stands before the first {prompt.strip()}")
+    return [(command, [line for line in shown if line.strip()] and _trimmed(shown)) for command, shown in steps]
+
+
+def _trimmed(lines: list[str]) -> list[str]:
+    while lines and not lines[-1].strip():
+        lines = lines[:-1]
+    return lines
+
+
+def _ran(block: Block, command: str) -> str | None:
+    """What a command prints; None for one that is only looked at."""
+    words = command.split()
+    if words[0] == "./bootstrap" and words[1:2] != ["check"]:
+        _known(block, ["./bootstrap", "--help"], [f"./bootstrap {job}" for job in words[1:2]])
+        return None
+    if words[0] == ".ci/run":
+        if not os.access(".ci/run", os.X_OK):
+            raise Untrue(f"{block.place}: .ci/run is no program")
+        return None
+    if words[0] == "python" and words[1].startswith("bench/"):
+        options = [word for word in words[2:] if word.startswith("--")]
+        _known(block, [sys.executable, words[1], "--help"], options)
+        return None
+    done = _shell(["bash", "-eu", "-o", "pipefail", "-c", command])
+    if done.returncode != 0:
+        raise Untrue(f"{block.place}: {command!r} ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+def _known(block: Block, command: list[str], words: list[str]) -> None:
+    told = _shell(command)
+    for word in words:
+        if told.returncode != 0 or word not in told.stdout:
+            raise Untrue(f"{block.place}: {' '.join(command)} does not know {word!r}:\n{told.stdout}")
+
+
+def _shell(command: list[str], given: str = "") -> subprocess.CompletedProcess[str]:
+    swipl = locate.find().swipl
+    path = f"{Path(sys.executable).parent}:{swipl.parent}:{os.environ.get('PATH', '')}"
+    return subprocess.run(
+        command,
+        input=given,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=SECONDS,
+        check=False,
+        env={**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"},
+    )
+
+
+def prolog(block: Block, _after: Block | None, _namespace: dict[str, Any], write: bool) -> None:
+    """Ask the queries of the block, or load its rules."""
+    if block.text.lstrip().startswith("?- "):
+        _asked(block, write)
+        return
+    from rlm.compiler.rules import load_rules
+
+    file = Path(block.title or "untitled.pl")
+    file.write_text(block.text + "\n", encoding="utf-8")
+    load_rules(file)
+
+
+def _asked(block: Block, write: bool) -> None:
+    """The real toplevel, its input from a pipe: there an answer that has others waits for ``;`` and says none."""
+    steps = _steps(block, "?- ")
+    given = "".join(
+        f"{query}\n" + ";\n" * sum(line.endswith(" ;") for line in shown) + f"write('{MARK}'), nl.\n"
+        for query, shown in steps
+    )
+    program = ["swipl", "-q", "-f", "none", "prolog/rlm.pl"]
+    told = _shell(program, given).stdout
+    answers = [_trimmed(answer.strip("\n").splitlines()) for answer in told.split(f"{MARK}\ntrue.")][:-1]
+    if len(answers) != len(steps):
+        raise Untrue(f"{block.place}: {len(steps)} queries, {len(answers)} answers:\n{told}")
+    for (query, shown), answer in zip(steps, answers, strict=True):
+        if " ".join(" ".join(shown).replace(" ;", "").split()) != " ".join(" ".join(answer).split()):
+            whole = "\n\n".join(
+                "\n".join([f"?- {each}", *out]) for (each, _), out in zip(steps, answers, strict=True)
+            )
+            _compare(block, "\n".join([f"?- {query}", *shown]), "\n".join([f"?- {query}", *answer]), write, whole)
+
+
+def json_value(block: Block, _after: Block | None, _namespace: dict[str, Any], _write: bool) -> None:
+    """Parse the block, line by line where it is JSON Lines."""
+    lines = block.text.splitlines() if (block.title or "").endswith(".jsonl") else [block.text]
+    for line in lines:
+        try:
+            json.loads(line)
+        except ValueError as problem:
+            raise Untrue(f"{block.place}: {problem}") from None
+
+
+def text(_block: Block, _after: Block | None, _namespace: dict[str, Any], _write: bool) -> None:
+    """Nothing to run."""
+
+
+Runner = Callable[[Block, "Block | None", dict[str, Any], bool], None]
+RUNNERS: dict[str, Runner] = {
+    "python": python,
+    "console": console,
+    "prolog": prolog,
+    "json": json_value,
+    "text": text,
+}
+
+
+def main(pages: list[str]) -> None:
+    """Write the outputs of pages anew."""
+    for page in pages or PAGES:
+        print(page, file=sys.stderr)
+        run_page(page, write=True)
+
+
+def links(page: str) -> Iterator[tuple[int, str]]:
+    """``(line, target)`` of every link of a page's Markdown, blocks left out."""
+    inside = False
+    for number, line in enumerate((ROOT / page).read_text(encoding="utf-8").splitlines(), 1):
+        if _FENCE.match(line) or re.fullmatch(r" *`{3,} *", line):
+            inside = not inside
+        elif not inside:
+            for match in re.finditer(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", line)):
+                yield number, match[1]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

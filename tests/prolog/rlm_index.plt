@@ -1,0 +1,65 @@
+:- encoding(utf8).
+:- use_module(library(plunit)).
+:- use_module('../../prolog/rlm_catalog').
+:- use_module('../../prolog/rlm_index').
+:- use_module(units).
+
+:- begin_tests(rlm_index).
+
+test(a_word_of_one_unit_is_worth_most, R == 1000) :- rarity(100, 1, R).
+test(a_word_of_all_units_is_worth_little, [true(R < 20)]) :- rarity(100, 100, R).
+test(rarity_falls, [true(A > B)]) :- rarity(1000, 2, A), rarity(1000, 20, B).
+test(one_unit, R == 1000) :- rarity(1, 1, R).
+
+vector(Description, Vector) :-
+    fields_vector(english, _{ name: a, alias: '', description: Description, category: '', parameters: '',
+                              explained: '', examples: '' }, Vector).
+
+test(a_vector_is_sorted_and_counts, Ts == [bridg, stone]) :-
+    vector('stone bridge stone', V),
+    V =.. [v, T1, W1, T2, W2],
+    Ts = [T1, T2],
+    W2 > W1.
+test(more_mentions_add_less, [true(B - A > C - B)]) :-
+    weight('stone x y', A), weight('stone stone x y', B), weight('stone stone stone x y', C).
+test(longer_texts_weigh_less, [true(A > B)]) :-
+    weight('stone', A),
+    findall(X, ( between(1, 60, N), atom_concat(word, N, X) ), Xs),
+    atomic_list_concat([stone|Xs], ' ', Long),
+    weight(Long, B).
+
+weight(Description, W) :-
+    vector(Description, V),
+    vector_score(V, [w(stone, 1000)], W).
+
+scores(Text, Scores, Handle) :-
+    catalog_module(Handle, M),
+    index_update(M),
+    catalog_size(M, Size),
+    rlm_words:terms(english, Text, Terms),
+    query_weights(M, Size, Terms, Weights),
+    word_scores(M, Weights, Pairs),
+    findall(Id-S, ( member(I-S, Pairs), unit_id(M, I, Id) ), Scores).
+
+test(postings_and_vectors_agree, A == B) :-
+    with_units(['tool:a'-[description('stone bridge')], 'tool:b'-[description(stone)], 'tool:c'], both(A, B)), !.
+
+both(A, B, Handle) :-
+    scores('a stone bridge', A, Handle),
+    catalog_module(Handle, M),
+    rlm_words:terms(english, 'a stone bridge', Terms),
+    query_weights(M, 3, Terms, Weights),
+    findall(Id-S,
+            ( M:vector(I, V), vector_score(V, Weights, S), S > 0, unit_id(M, I, Id) ),
+            B).
+
+test(removal_leaves_no_trace, A == B) :-
+    with_units(['tool:a'-[description('stone bridge')]], scores('stone bridge', A)), !,
+    with_units(['tool:a'-[description('stone bridge')], 'tool:b'-[description(stone)]], without_b(B)), !.
+
+without_b(Scores, Handle) :-
+    scores(stone, _, Handle),
+    catalog_change(_{catalog: Handle, remove: ['tool:b'], units: []}, _),
+    scores('stone bridge', Scores, Handle).
+
+:- end_tests(rlm_index).
