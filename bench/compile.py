@@ -40,9 +40,7 @@ def main() -> None:
     for size in SIZES:
         common.progress(f"{size} units")
         command = [sys.executable, __file__, "--size", str(size), "--data", str(options.data)]
-        done = subprocess.run(
-            command + ["--quick"] * options.quick, stdout=subprocess.PIPE, check=True, text=True
-        )
+        done = subprocess.run(command + ["--quick"] * options.quick, stdout=subprocess.PIPE, check=True, text=True)
         rows.append(json.loads(done.stdout))
         common.progress(json.dumps(rows[-1]))
     common.emit("compile", rows)

@@ -43,9 +43,9 @@ Ranked = Callable[[str], tuple[list[str], int | None, int | None]]
 
 
 def queries(folder: Path, most: int | None) -> list[dict[str, Any]]:
-    """The test queries of a data set (those of split ``rest`` are for tuning)."""
+    """The queries of a data set; where it has a test split, those of split ``rest`` are for tuning."""
     rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
-    rows = [row for row in rows if row.get("split") != "rest"]
+    rows = [row for row in rows if row.get("split") != "rest"] or rows
     if most is not None and len(rows) > most:
         rows = random.Random(3).sample(rows, most)
     return rows

@@ -35,6 +35,7 @@ known by a number inside its catalog; numbers never decide anything, ids do.
 | requires(I, Id), suggests(I, Id)                  | relations by id: what they name may come later       |
 | conflicts(I, Id), supersedes(I, Id)               |                                                      |
 | key(Key, I, What)                                 | words that name it: `name`, `group`, or a trigger    |
+| called(I, Name)                                   | the words of its bare name                           |
 | start(Word, Length)                               | the longest key that starts with a word              |
 | signal(Name, Value, I, Weight)                    | host signals that ask for it                         |
 | above(I, J)                                       | I supersedes J, through any number of steps          |
@@ -66,7 +67,7 @@ catalog_create(Args, _{catalog: Handle}) :-
 declare(M) :-
     dynamic([ M:unit/6, M:number/2, M:pinned/1, M:mandatory/1, M:invisible/1, M:unavailable/1,
               M:requires/2, M:suggests/2, M:conflicts/2, M:supersedes/2,
-              M:key/3, M:start/2, M:signal/4, M:above/2, M:stale/0, M:next/1, M:size/1
+              M:key/3, M:called/2, M:start/2, M:signal/4, M:above/2, M:stale/0, M:next/1, M:size/1
             ]),
     index_declare(M),
     assertz(M:next(1)),
@@ -181,6 +182,7 @@ remove_unit(M, I) :-
     ;   true
     ),
     retractall(M:key(_, I, _)),
+    retractall(M:called(I, _)),
     retractall(M:signal(_, _, I, _)).
 
 add_units([], _, _, Next, Next).
@@ -202,18 +204,32 @@ add_unit(M, Stemmer, I, Unit) :-
     add_relations(Unit.conflicts, conflicts, M, I),
     add_relations(Unit.supersedes, supersedes, M, I),
     ( Unit.supersedes == [] -> true ; outdate(M) ),
+    bare_name(Unit.fields.name, Bare),
+    assertz(M:called(I, Bare)),
     names_keys(Unit.names, Names),
     add_keys(Names, name, M, I),
     names_keys(Unit.groups, Groups),
     add_keys(Groups, group, M, I),
     add_triggers(Unit.triggers, M, Stemmer, I),
-    index_unit(M, Stemmer, I, Unit.fields).
+    index_unit(M, Stemmer, I, Unit.fields.put(name, Bare)).
 
 add_relations([], _, _, _).
 add_relations([Id|Ids], Relation, M, I) :-
     Fact =.. [Relation, I, Id],
     assertz(M:Fact),
     add_relations(Ids, Relation, M, I).
+
+%   bare_name(+Name, -Bare): the words of a name; a number behind `@` or `#` only tells variants apart.
+bare_name(Name, Bare) :-
+    (   member(Sign, [@, #]),
+        sub_atom(Name, Before, 1, After, Sign),
+        sub_atom(Name, _, After, 0, Number),
+        catch(atom_number(Number, _), _, fail)
+    ->  sub_atom(Name, 0, Before, _, Stem)
+    ;   Stem = Name
+    ),
+    identifier_words(Stem, Words),
+    atomic_list_concat(Words, ' ', Bare).
 
 names_keys(Names, Keys) :-
     findall(Words,

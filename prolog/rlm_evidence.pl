@@ -8,7 +8,8 @@
             negated_units/3       % +Module, +Reading, -Is
           ]).
 :- use_module(library(apply), [foldl/4, maplist/3]).
-:- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, nth1/3]).
+:- use_module(library(assoc), [empty_assoc/1, get_assoc/3, put_assoc/4]).
+:- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, nth1/3, subtract/3]).
 :- use_module(library(pairs), [pairs_keys_values/3, pairs_values/2]).
 :- use_module(rlm_catalog, [catalog_module/2, catalog_size/2, catalog_stemmer/2]).
 :- use_module(rlm_index, [index_update/1, query_weights/4, vector_score/3, word_scores/3]).
@@ -47,6 +48,12 @@ history_factor(3, 100).
 %   sensor_limit(?Score): the most that one sensor can add.
 sensor_limit(1000).
 
+%   quoted_factor(?Thousandths): what a word counts that stands in quotes only.
+quoted_factor(400).
+
+%   quoted_length(?Tokens): no quotation is longer.
+quoted_length(60).
+
 %   text_limit(?Characters): of a longer text the beginning and the end are read.
 text_limit(65_536).
 
@@ -56,14 +63,15 @@ text_limit(65_536).
 
 %!  analyse(+Args:dict, -Reply:dict) is det.
 %
-%   What a scorer outside needs: the distinct terms of `text`, of each of `needs` and of each of `history`,
+%   What a scorer outside needs: the terms of `text`, of each of `needs` and of each of `history` ([Terms, Factors]),
 %   how much each history counts (`factors`), and the units that have evidence of another kind (`watch`).
 
 analyse(Args, _{text: Terms, needs: Needs, history: History, factors: Factors, watch: Watch}) :-
     catalog_module(Args.catalog, M),
     catalog_stemmer(M, Stemmer),
     reading(M, Args.text, Reading),
-    Reading = reading(_, _, Terms),
+    Reading = reading(_, _, Text),
+    plain_terms(Text, Terms),
     maplist(text_terms(Stemmer), Args.needs, Needs),
     findall(Ts-Factor,
             ( history_factor(N, Factor),
@@ -84,7 +92,8 @@ watched(M, _, Args, I) :-
 
 %!  reading(+Module, +Text, -Reading) is det.
 %
-%   A text read once: `reading(Tokens, Elements, Terms)`.
+%   A text read once: `reading(Tokens, Elements, Terms)`. Terms are `Term-Factor`, each once: a word that
+%   stands in quotes only is a value more often than a wish, and counts less.
 
 reading(M, Text, Reading) :-
     catalog_stemmer(M, Stemmer),
@@ -94,9 +103,50 @@ read_text(Stemmer, Text, reading(Tokens, Elements, Terms)) :-
     readable(Text, Read),
     tokens(Read, Tokens),
     token_elements(Tokens, '|', Elements),
+    unquoted(Tokens, Outside),
+    distinct_terms(Stemmer, Outside, Said),
+    (   ( Outside == Tokens ; Said == [] )
+    ->  Quoted = []
+    ;   distinct_terms(Stemmer, Tokens, All),
+        subtract(All, Said, Quoted)
+    ),
+    (   Said == []
+    ->  distinct_terms(Stemmer, Tokens, Plain)
+    ;   Plain = Said
+    ),
+    quoted_factor(Factor),
+    findall(T-F, ( member(T, Plain), F = 1000 ; member(T, Quoted), F = Factor ), Terms).
+
+distinct_terms(Stemmer, Tokens, Terms) :-
     counted_words(Tokens, Words),
     words_terms(Stemmer, Words, All),
     list_to_set(All, Terms).
+
+%   unquoted(+Tokens, -Outside): without what stands between quotes. A quote that is not closed near by
+%   is none.
+unquoted([], []).
+unquoted([p(Open)|Tokens], Outside) :-
+    quotes(Open, Close),
+    quoted_length(Most),
+    skip_quoted(Most, Close, Tokens, Rest),
+    !,
+    unquoted(Rest, Outside).
+unquoted([Token|Tokens], [Token|Outside]) :-
+    unquoted(Tokens, Outside).
+
+skip_quoted(_, Close, [p(Close)|Rest], Rest) :- !.
+skip_quoted(Left, Close, [Token|Tokens], Rest) :-
+    Left > 0,
+    Token \== p('\n'),
+    Fewer is Left - 1,
+    skip_quoted(Fewer, Close, Tokens, Rest).
+
+quotes('"', '"').
+quotes('`', '`').
+quotes('\'', '\'').
+quotes('“', '”').
+quotes('‘', '’').
+quotes('«', '»').
 
 %   counted_words(+Tokens, -Words): all words that count, those that case splits also joined.
 counted_words([], []).
@@ -109,8 +159,12 @@ counted_words([w(_, Raw)|Tokens], Words) :-
     append(Joined, Rest, More),
     counted_words(Tokens, Rest).
 
-text_terms(Stemmer, Text, Terms) :-
-    read_text(Stemmer, Text, reading(_, _, Terms)).
+text_terms(Stemmer, Text, Plain) :-
+    read_text(Stemmer, Text, reading(_, _, Terms)),
+    plain_terms(Terms, Plain).
+
+plain_terms(Terms, [Ts, Factors]) :-
+    pairs_keys_values(Terms, Ts, Factors).
 
 readable(Text, Read) :-
     atom_length(Text, Length),
@@ -293,7 +347,7 @@ word_elements([Word|Words], Marked, [el(Word, Marked)|Elements], Rest) :-
     word_elements(Words, Marked, Elements, Rest).
 
 marked(Before, Tokens, Marked) :-
-    (   opens(Before, After),
+    (   quotes(Before, After),
         Tokens = [p(After)|_]
     ->  Marked = true
     ;   Before == '@'
@@ -302,13 +356,6 @@ marked(Before, Tokens, Marked) :-
     ->  Marked = true
     ;   Marked = false
     ).
-
-opens('"', '"').
-opens('\'', '\'').
-opens('`', '`').
-opens('“', '”').
-opens('‘', '’').
-opens('«', '»').
 
 %   scan(+M, +Elements, -Key, -Length, -Marked) is nondet: the keys of the catalog that the text holds.
 scan(M, Elements, Key, Length, Marked) :-
@@ -397,7 +444,43 @@ ranked(M, Usable, evidence(Words, Others, Weights, Input), Ranked, floors(Floor,
     pairs_values(Sorted, Floored),
     best_usable(Floored, Usable, Best),
     Relative is max(Floor, Best * Input.relative_floor // 1000),
-    above_relative(Floored, Floor, Relative, Ranked).
+    above_relative(Floored, Floor, Relative, Alike),
+    spread_names(Alike, M, Ranked).
+
+%   spread_names(+Alike, +M, -Ranked): of units with the same bare name, each further one stands where half
+%   the score of the one before would put it, so that one name does not fill the first places.
+spread_names(Alike, M, Ranked) :-
+    findall(Name-x, ( member(c(I, _, _, _), Alike), M:called(I, Name) ), Names0),
+    keysort(Names0, Names),
+    (   repeated(Names)
+    ->  empty_assoc(None),
+        halved(Alike, M, None, Keyed),
+        keysort(Keyed, Sorted),
+        pairs_values(Sorted, Ranked)
+    ;   Ranked = Alike
+    ).
+
+repeated([Name-_, Name-_|_]) :- !.
+repeated([_|Names]) :-
+    repeated(Names).
+
+halved([], _, _, []).
+halved([C|Cs], M, Counts0, [k(Down, Back, Id)-C|Keyed]) :-
+    C = c(I, Score, _, Others),
+    M:unit(I, Id, _, Priority, _, _),
+    M:called(I, Name),
+    (   get_assoc(Name, Counts0, Before)
+    ->  true
+    ;   Before = 0
+    ),
+    Count is Before + 1,
+    put_assoc(Name, Counts0, Count, Counts),
+    (   memberchk(e(name(_), _), Others)
+    ->  Down is -Score
+    ;   Down is -(Score >> min(Before, 30))
+    ),
+    Back is -Priority,
+    halved(Cs, M, Counts, Keyed).
 
 :- meta_predicate ranked(+, 1, +, -, -).
 

@@ -9,6 +9,7 @@
             word_scores/3,        % +Module, +Weighted, -Pairs
             vector_score/3,       % +Vector, +Weighted, -Score
             vector_shares/3,      % +Vector, +Weighted, -Shares
+            least_rarity/1,       % ?Thousandths
             rarity/3              % +Size, +Frequency, -Thousandths
           ]).
 :- use_module(library(lists), [append/3, member/2]).
@@ -37,10 +38,14 @@ field(description, 1.0, 20, 0.3).
 field(category,    0.7,  2, 0.3).
 field(parameters,  0.4,  5, 0.5).
 field(explained,   0.4, 30, 0.5).
+field(values,      0.5, 10, 0.5).
 field(examples,    0.7, 30, 0.5).
 
+%   least_rarity(?Thousandths): a commoner word says nothing.
+least_rarity(150).
+
 %   saturation(?K): further mentions add less and less.
-saturation(3.0).
+saturation(2.0).
 
 %!  index_declare(+Module) is det.
 %
@@ -222,24 +227,19 @@ rarity(Size, Frequency, Rarity) :-
 
 %!  query_weights(+Module, +Size, +Terms, -Weighted) is det.
 %
-%   `w(Term, Rarity)` for each distinct term of a query that the catalog knows, in the order of the text.
+%   `w(Term, Weight)` for each term of a query that the catalog knows and that is not too common in it: its
+%   rarity, times what it counts in the text. Terms are `Term-Factor` (thousandths), each once.
 
 query_weights(M, Size, Terms, Weighted) :-
-    distinct(Terms, [], Distinct),
-    findall(w(T, Rarity),
-            ( member(T, Distinct),
+    least_rarity(Least),
+    findall(w(T, Weight),
+            ( member(T-Factor, Terms),
               M:posting(T, Is, _),
               compound_name_arity(Is, _, Frequency),
-              rarity(Size, Frequency, Rarity) ),
+              rarity(Size, Frequency, Rarity),
+              Rarity >= Least,
+              Weight is Rarity * Factor // 1000 ),
             Weighted).
-
-distinct([], _, []).
-distinct([T|Ts], Seen, Distinct) :-
-    (   memberchk(T, Seen)
-    ->  Distinct = Rest
-    ;   Distinct = [T|Rest]
-    ),
-    distinct(Ts, [T|Seen], Rest).
 
 %!  word_scores(+Module, +Weighted, -Pairs) is det.
 %
@@ -247,11 +247,11 @@ distinct([T|Ts], Seen, Distinct) :-
 
 word_scores(M, Weighted, Pairs) :-
     findall(I-Share,
-            ( member(w(T, Rarity), Weighted),
+            ( member(w(T, Weight), Weighted),
               M:posting(T, Is, Ws),
               arg(N, Is, I),
               arg(N, Ws, W),
-              Share is Rarity * W // 1000 ),
+              Share is Weight * W // 1000 ),
             Shares),
     keysort(Shares, Sorted),
     sum_shares(Sorted, Pairs).
@@ -286,9 +286,9 @@ sum_all([s(_, X)|Shares], Sum0, Sum) :-
 
 vector_shares(Vector, Weighted, Shares) :-
     findall(s(T, Share),
-            ( member(w(T, Rarity), Weighted),
+            ( member(w(T, Weight), Weighted),
               vector_weight(Vector, T, W),
-              Share is Rarity * W // 1000 ),
+              Share is Weight * W // 1000 ),
             Shares).
 
 vector_weight(Vector, T, W) :-

@@ -13,6 +13,8 @@
                 working_word/1
               ]).
 
+:- meta_predicate among(1, +, +).
+
 /** <module> The clause around a negation
 
 Who is speaking, whether the clause is negative already, whether it is a question, a condition or a report: from
@@ -181,7 +183,7 @@ polite(Before) :-
 preferring(Before) :-
     among(preferring_word, 10, Before).
 
-%   among(+Class, +N, +Before) is semidet: one of the last N words of the sentence is of this class.
+%   among(:Class, +N, +Before) is semidet: one of the last N words of the sentence is of this class.
 among(Class, N, [Word|Before]) :-
     N > 0,
     Word \== p(stop),

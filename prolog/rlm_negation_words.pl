@@ -217,10 +217,10 @@ preposition(under). preposition(until). preposition(upon). preposition(via). pre
 preposition(within).
 
 %   closed(?Word): no part of a name; a phrase ends before it.
-closed(Word) :- preposition(Word), !.
-closed(Word) :- auxiliary(Word), !.
-closed(Word) :- finite(Word), !.
-closed(Word) :- object_pronoun(Word), !.
+closed(Word) :- preposition(Word).
+closed(Word) :- auxiliary(Word).
+closed(Word) :- finite(Word).
+closed(Word) :- object_pronoun(Word).
 closed(Word) :- function_word(Word).
 
 function_word(called). function_word(named). function_word(used). function_word(involved).
@@ -302,12 +302,12 @@ closer(here). closer(thanks). closer(instead). closer(and). closer(or). closer(a
 closer(now). closer(anymore). closer(either). closer(though). closer(unless). closer(if). closer(when).
 closer(then). closer(use). closer(using). closer(this). closer(allowed). closer(permitted).
 
-negative_(not). negative_(never). negative_(no). negative_(nothing). negative_(none). negative_(nobody).
-negative_(neither). negative_(nor). negative_(impossible). negative_(hardly). negative_(unable).
-negative_(useless). negative_(hard). negative_(difficult).
+negator(not). negator(never). negator(no). negator(nothing). negator(none). negator(nobody).
+negator(neither). negator(nor). negator(impossible). negator(hardly). negator(unable).
+negator(useless). negator(hard). negator(difficult).
 
 %   negative(?Word, ?Kind): turns a second negation round.
-negative(Word, _) :- negative_(Word).
+negative(Word, _) :- negator(Word).
 negative(Word, except) :- avoids(Word).
 
 avoids(without). avoids(avoid). avoids(avoiding). avoids(stop). avoids(refrain).
@@ -316,7 +316,9 @@ avoids(without). avoids(avoid). avoids(avoiding). avoids(stop). avoids(refrain).
 hopeless(impossible). hopeless(nothing). hopeless(nobody). hopeless(unable). hopeless(useless).
 hopeless(fails). hopeless(breaks). hopeless(broken). hopeless(hard). hopeless(difficult).
 
-working_word(work). working_word(works). working_word(worked). working_word(working). working_word(runs). working_word(even). working_word(possible).
+%   working_word(?Word): *it works without X*
+working_word(work). working_word(works). working_word(worked). working_word(working). working_word(runs).
+working_word(even). working_word(possible).
 
 preferring_word(rather). preferring_word(sooner).
 
@@ -351,8 +353,10 @@ mark(&, [and]).       mark(/, [or]).
 mark(*, []).          mark('_', []).        mark(@, []).          mark('"', []).          mark('“', []).
 mark('”', []).        mark('\'', []).       mark('’', []).        mark('‘', []).          mark('`', []).
 
+%   noun(+Token) is semidet: may be part of a name.
 noun(Word) :- atom(Word), \+ closed(Word), \+ article(Word).
 
+%   joins(?Word): no sentence ends after it.
 joins(and). joins(or). joins(nor). joins(not). joins(of). joins(without). joins(avoid).
 
 %   adds(?Word): *besides X, use Y* may want both.

@@ -256,13 +256,13 @@ source_list(Kind, Sources) :-
 unit_dict(Id, [Kind, Priority, Trust, Capability, Flags, Relations, Names, Groups, Triggers, Fields], Unit) :-
     Flags = [Pinned, Mandatory, Visible, Available],
     Relations = [Requires, Suggests, Conflicts, Supersedes],
-    Fields = [Name, Alias, Description, Category, Parameters, Explained, Examples],
+    Fields = [Name, Alias, Description, Category, Parameters, Explained, Values, Examples],
     Unit = _{ id: Id, kind: Kind, priority: Priority, trust: Trust, capability: Capability,
               pinned: Pinned, mandatory: Mandatory, visible: Visible, available: Available,
               requires: Requires, suggests: Suggests, conflicts: Conflicts, supersedes: Supersedes,
               names: Names, groups: Groups, triggers: Triggers,
               fields: _{ name: Name, alias: Alias, description: Description, category: Category,
-                         parameters: Parameters, explained: Explained, examples: Examples } }.
+                         parameters: Parameters, explained: Explained, values: Values, examples: Examples } }.
 
                 /*******************************
                 *            WHAT IF           *

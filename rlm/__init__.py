@@ -42,29 +42,47 @@ _HOMES = {
     "tool": "rlm.tools.function",
 }
 
-__all__ = [*_HOMES, "__version__", "errors"]  # noqa: PLE0604
+__all__ = [*_HOMES, "__version__", "errors"]
 
 if TYPE_CHECKING:
     from rlm import errors as errors
     from rlm.catalog.catalog import Catalog as Catalog
-    from rlm.compiler.compile import acompile as acompile, compile as compile
+    from rlm.compiler.compile import acompile as acompile
+    from rlm.compiler.compile import compile as compile
     from rlm.compiler.session import Session as Session
     from rlm.compiler.view import CompiledContext as CompiledContext
     from rlm.model.ledger import Ledger as Ledger
-    from rlm.model.policy import Mode as Mode, Policy as Policy
-    from rlm.model.selection import Reason as Reason, State as State
-    from rlm.model.turn import Admitted as Admitted, Class as Class, Message as Message
+    from rlm.model.policy import Mode as Mode
+    from rlm.model.policy import Policy as Policy
+    from rlm.model.selection import Reason as Reason
+    from rlm.model.selection import State as State
+    from rlm.model.turn import Admitted as Admitted
+    from rlm.model.turn import Class as Class
+    from rlm.model.turn import Message as Message
     from rlm.model.unit import (
         Activation as Activation,
+    )
+    from rlm.model.unit import (
         Kind as Kind,
+    )
+    from rlm.model.unit import (
         Representation as Representation,
+    )
+    from rlm.model.unit import (
         Trigger as Trigger,
+    )
+    from rlm.model.unit import (
         Trust as Trust,
+    )
+    from rlm.model.unit import (
         Unit as Unit,
     )
     from rlm.runtime.answer import Answer as Answer
-    from rlm.runtime.ask import aask as aask, ask as ask
-    from rlm.tools.function import Effect as Effect, Tool as Tool, tool as tool
+    from rlm.runtime.ask import aask as aask
+    from rlm.runtime.ask import ask as ask
+    from rlm.tools.function import Effect as Effect
+    from rlm.tools.function import Tool as Tool
+    from rlm.tools.function import tool as tool
 
 
 def __getattr__(name: str) -> Any:

@@ -250,13 +250,11 @@ class Catalog:
 
     # -- for the compiler ---------------------------------------------------------------------------
 
-    def ask(
-        self, operation: str, args: dict[str, JsonValue], *, words: bool = False
-    ) -> tuple[Snapshot, Any]:
+    def ask(self, operation: str, args: Mapping[str, JsonValue], *, floor: int | None = None) -> tuple[Snapshot, Any]:
         """Ask the rules something about this catalog as it is now, and get the snapshot that they saw.
 
-        ``args["catalog"]`` is filled in, and with ``words`` the word scores of a large catalog, counted here
-        from the rules' own vectors. For the compiler; the operations are those of the rules.
+        ``args["catalog"]`` is filled in, and with a ``floor`` (thousandths) the word scores of a large catalog,
+        counted here from the rules' own vectors. For the compiler; the operations are those of the rules.
         """
         shared = self._shared
         with shared.lock:
@@ -265,10 +263,10 @@ class Catalog:
                 snapshot = self.snapshot()
             self._push(snapshot)
             args = {**args, "catalog": shared.handle}
-            if words and len(snapshot.units) >= SCORED_HERE and (shared.postings or numpy_is_there()):
+            if floor is not None and len(snapshot.units) >= SCORED_HERE and (shared.postings or numpy_is_there()):
                 shared.postings = shared.postings or Postings()
                 shared.postings.follow(shared.handle, snapshot)
-                args["words"] = shared.postings.words(engine().call("analyse", args), args["floor"])
+                args["words"] = shared.postings.words(engine().call("analyse", args), floor)
             return snapshot, engine().call(operation, args)
 
     def cached(self, key: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 from rlm.model.unit import INDEXED_DESCRIPTION, Unit
 
 INDEXED_PARAMETERS = 4096
+INDEXED_VALUES = 40
 _SCHEMA_DEPTH = 4
 
 
@@ -42,6 +43,7 @@ def facts_of(unit: Unit) -> dict[str, Any]:
             "category": "\n".join(sorted({unit.category, unit.namespace, unit.server})).strip(),
             "parameters": "\n".join(name for name, _ in parameters)[:INDEXED_PARAMETERS],
             "explained": "\n".join(said for _, said in parameters)[:INDEXED_PARAMETERS],
+            "values": "\n".join(value_words(unit.schema))[:INDEXED_PARAMETERS],
             "examples": "\n".join(unit.examples),
         },
     }
@@ -59,3 +61,17 @@ def parameter_words(schema: Mapping[str, Any] | None, depth: int = 0) -> Iterato
             if isinstance(inner, Mapping):
                 yield from parameter_words(inner, depth + 1)
     yield from parameter_words(schema.get("items"), depth + 1)
+
+
+def value_words(schema: Any, depth: int = 0) -> Iterator[str]:
+    """The strings that the parameters of a JSON Schema may be (``enum``)."""
+    if not isinstance(schema, Mapping) or depth >= _SCHEMA_DEPTH:
+        return
+    values = schema.get("enum")
+    if isinstance(values, list):
+        yield from [value for value in values if isinstance(value, str)][:INDEXED_VALUES]
+    properties = schema.get("properties")
+    if isinstance(properties, Mapping):
+        for inner in properties.values():
+            yield from value_words(inner, depth + 1)
+    yield from value_words(schema.get("items"), depth + 1)

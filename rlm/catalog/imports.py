@@ -186,9 +186,7 @@ def _broken(source: str, line: int, raw: bytes, problem: ValueError) -> dict[str
 # -- rows to units ----------------------------------------------------------------------------------
 
 
-def _units(
-    rows: Iterable[Row], source: str, host: Mapping[str, Any]
-) -> tuple[list[Unit], list[dict[str, Any]]]:
+def _units(rows: Iterable[Row], source: str, host: Mapping[str, Any]) -> tuple[list[Unit], list[dict[str, Any]]]:
     units: dict[str, Unit] = {}
     places: dict[str, int] = {}
     findings: list[dict[str, Any]] = []

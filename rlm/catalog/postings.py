@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+LEAST_RARITY = 150
+"""As ``rlm_index:least_rarity/1``; tested to be the same."""
+
 _CHUNK = 2_000
 
 
@@ -100,14 +103,14 @@ class Postings:
 class _Scored:
     """The scores of one text over all units."""
 
-    def __init__(self, postings: Postings, terms: list[str], alive: NDArray[np.bool_], holes: bool) -> None:
+    def __init__(self, postings: Postings, terms: list[list[Any]], alive: NDArray[np.bool_], holes: bool) -> None:
         import numpy as np
 
         self.terms: list[str] = []
         self.rarities: list[int] = []
         self.scores = np.zeros(len(alive), dtype=np.int64)
         size = len(postings._numbers)
-        for term in terms:
+        for term, factor in zip(*terms, strict=True):
             if term not in postings._units:
                 continue
             units = np.frombuffer(postings._units[term], dtype=np.int32)
@@ -117,9 +120,12 @@ class _Scored:
                 units, weights = units[there], weights[there]
             if len(units):
                 rare = rarity(size, len(units))
+                if rare < LEAST_RARITY:
+                    continue
+                weight = rare * factor // 1000
                 self.terms.append(term)
-                self.rarities.append(rare)
-                self.scores[units] += rare * weights.astype(np.int64) // 1000
+                self.rarities.append(weight)
+                self.scores[units] += weight * weights.astype(np.int64) // 1000
 
     def plain(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
         import numpy as np

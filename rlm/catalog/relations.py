@@ -10,7 +10,7 @@ from rlm.model.unit import Unit
 
 
 def check_batch(
-    known: Mapping[str, Unit], batch: Iterable[Unit], *, replace: bool, allow_missing: bool
+    known: Mapping[str, Unit], batch: Iterable[object], *, replace: bool, allow_missing: bool
 ) -> list[Unit]:
     """The units of ``batch`` that change something.
 

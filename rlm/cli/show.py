@@ -1,69 +1,128 @@
-"""What the commands print for people."""
+"""What the commands print for people: aligned and wrapped on a terminal, one row a line where it is piped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.markup import escape
+from rich.console import Console, JustifyMethod
 from rich.table import Table
+from rich.text import Text
 
 from rlm.compiler.explain import Change, Explanation
 from rlm.compiler.view import CompiledContext
 
+if TYPE_CHECKING:
+    from rlm.runtime.answer import Answer
+
+PIPED_WIDTH = 4096
+
 console = Console(highlight=False)
+if not console.is_terminal:
+    console = Console(highlight=False, width=PIPED_WIDTH)
 
 
 def view(view: CompiledContext) -> None:
-    """What is visible and why, then what was turned away."""
-    console.print(active_table(view))
+    """What is shown and why, what was turned away, and the sums."""
     overview = view.explain()
-    for item in overview.turned_away:
-        console.print(f"[dim]{escape(item.unit)}: {escape('; '.join(item.sentences))}[/dim]")
+    if overview.active:
+        rows(("unit", "form", "tokens", "why"), shown_rows(view, overview.active), right=(2,))
+    else:
+        line("Nothing is shown.")
+    if overview.turned_away:
+        line()
+        away = [(item.unit, reasons(item)) for item in overview.turned_away]
+        rows(("turned away", "why"), away, style="dim")
+    line()
+    line(sums(view))
+
+
+def shown_rows(view: CompiledContext, active: Iterable[Explanation]) -> list[tuple[str, ...]]:
+    """A row for each unit that is shown: id, form, tokens and why."""
+    blocks = {item.unit.id: item.block for item in view.shown}
+    return [
+        (item.unit, blocks[item.unit].form, str(blocks[item.unit].tokens), reasons(item)) for item in active
+    ]
+
+
+def reasons(item: Explanation) -> str:
+    """Why a unit is where it is, in one line."""
+    return "; ".join(item.sentences)
+
+
+def sums(view: CompiledContext) -> str:
+    """How much is shown, in one line."""
     counts, ledger = view.counts, view.ledger
-    console.print(
-        f"{counts['active']} of {counts['units']} units, {ledger.total} of {ledger.limit} tokens, "
-        f"fingerprint {view.fingerprint[:12]}"
+    counted = "tokens" if ledger.exact else "tokens (estimated)"
+    return (
+        f"{counts['active']} of {counts['units']} units, {ledger.total:,} of {ledger.limit:,} {counted}, "
+        f"{sum(view.timings_ms.values()):.0f} ms, fingerprint {view.fingerprint[:12]}"
     )
 
 
-def active_table(view: CompiledContext) -> Table:
-    """The active units with form, tokens and reasons."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("unit", "form", "tokens", "why"):
-        table.add_column(name, justify="right" if name == "tokens" else "left", overflow="fold")
-    shown = {item.unit.id: item for item in view.shown}
-    for id in view.active:
-        item = shown[id]
-        why = "; ".join(view.explain(id).sentences)
-        table.add_row(escape(id), item.block.form, str(item.block.tokens), escape(why))
-    return table
-
-
 def explanation(item: Explanation, change: Change) -> None:
-    """One unit, and what would change."""
-    console.print(escape(str(item)))
-    console.print(escape(str(change)))
+    """One unit, and what would change it."""
+    line(str(item))
+    line(str(change))
 
 
-def answer(answer: Any) -> None:
-    """A model's answer, or what went wrong."""
-    if answer.status == "ok":
-        console.print(escape(answer.text))
-        for call in answer.tool_calls:
-            console.print(f"[bold]calls[/bold] {escape(str(call.unit or call.name))}({escape(call.arguments)})")
-    else:
-        console.print(f"[red]{escape(str(answer.error))}[/red]")
+def answer(answer: Answer) -> None:
+    """A model's answer."""
+    if answer.text:
+        line(answer.text)
+    for call in answer.tool_calls:
+        if call.error is None:
+            line(f"calls {call.unit} with {call.arguments}")
+        else:
+            line(f"refused: {call.error['message']}", style="red")
+    line(usage(answer), style="dim")
 
 
-def findings(file: Path, units: int, rows: Iterable[Mapping[str, Any]]) -> None:
+def usage(answer: Answer) -> str:
+    """Who answered and what it took, in one line."""
+    used, tools = answer.usage, answer.prompt_projection.tool_count
+    tokens = f"{_count(used.input_tokens)} tokens in, {_count(used.output_tokens)} out"
+    return f"{answer.model}: {tokens}, {tools} tools shown, finished by {answer.finish_reason}"
+
+
+def _count(tokens: int | None) -> str:
+    return "unknown" if tokens is None else f"{tokens:,}"
+
+
+def findings(file: Path, units: int, found: Iterable[Mapping[str, Any]]) -> None:
     """The findings of a catalog file."""
-    for row in rows:
-        colour = "red" if row["level"] == "error" else "yellow"
-        field = f", field {row['field']}" if row["field"] else ""
+    for row in found:
         column = f":{row['column']}" if row["column"] else ""
+        field = f", field {row['field']}" if row["field"] else ""
         place = f"{row['file']}:{row['line']}{column}{field}"
-        console.print(f"[{colour}]{row['level']}[/{colour}] {escape(place)}: {escape(row['message'])}")
-    console.print(f"{escape(str(file))}: {units} good units")
+        line(f"{row['level']}: {place}: {row['message']}", style="red" if row["level"] == "error" else "yellow")
+    line(f"{file}: {units} good units")
+
+
+def line(text: str = "", *, style: str = "") -> None:
+    """A line or a paragraph; the terminal wraps it, a pipe does not."""
+    console.print(Text(text, style=style), soft_wrap=not console.is_terminal)
+
+
+def rows(heads: Sequence[str], cells: Iterable[Sequence[str]], *, right: Sequence[int] = (), style: str = "") -> None:
+    """Columns; the last takes what the others leave, and they take at most half of the line between them."""
+    table = Table(box=None, pad_edge=False, header_style="bold", style=style)
+    table_rows = [tuple(row) for row in cells]
+    last = len(heads) - 1
+    left = console.width - 2 * last
+    for place, head in enumerate(heads):
+        justify: JustifyMethod = "right" if place in right else "left"
+        width = max(len(text) for text in (head, *(row[place] for row in table_rows)))
+        if place == last:
+            width = min(width, max(20, left))
+        else:
+            width = min(width, max(12, console.width // 2 // last))
+            left -= width
+        table.add_column(head, justify=justify, overflow="fold", width=width)
+    for row in table_rows:
+        table.add_row(*(Text(cell) for cell in row))
+    with console.capture() as printed:
+        console.print(table)
+    console.file.write(re.sub(r" +(?=(\x1b\[0m)?$)", "", printed.get(), flags=re.MULTILINE))

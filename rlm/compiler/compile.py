@@ -11,7 +11,8 @@ from rlm.catalog.catalog import Catalog
 from rlm.catalog.snapshot import Snapshot
 from rlm.compiler import render, rules
 from rlm.compiler.forms import Block, Blocks
-from rlm.compiler.packer import Form, Item, pack as pack_items
+from rlm.compiler.packer import Form, Item
+from rlm.compiler.packer import pack as pack_items
 from rlm.compiler.render import Shown
 from rlm.compiler.tokens import TokenCounter, counter
 from rlm.compiler.view import CompiledContext
@@ -110,9 +111,7 @@ def _checked(catalog: Any, policy: Any, tools: str) -> Policy:
     return policy
 
 
-def _compiled(
-    catalog: Catalog, turn: Turn, policy: Policy, native: bool, packing: bool
-) -> CompiledContext:
+def _compiled(catalog: Catalog, turn: Turn, policy: Policy, native: bool, packing: bool) -> CompiledContext:
     clock = _Clock()
     snapshot, selection = rules.select(catalog, turn, policy)
     clock.stage("select")
@@ -272,4 +271,3 @@ def _fingerprint(
 
 def _rules_digest(policy: Policy) -> str | None:
     return digest_of(rules.read_rules(policy.rules)) if policy.rules is not None else None
-

@@ -178,9 +178,7 @@ def _form(view: CompiledContext, unit: str) -> str | None:
 
 def _args(view: CompiledContext, unit: str) -> dict[str, Any]:
     selection = view.selection
-    sensors = tuple(
-        (name, tuple((id, score) for id, score in row if id == unit)) for name, row in view.turn.sensors
-    )
+    sensors = tuple((name, tuple((id, score) for id, score in row if id == unit)) for name, row in view.turn.sensors)
     turn = view.turn.model_copy(update={"sensors": sensors, "admitted": (), "retained": ()})
     return {
         **rules.selection_args(turn, view.policy, None),

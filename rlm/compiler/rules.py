@@ -25,8 +25,7 @@ def selection_args(turn: Turn, policy: Policy, rules: int | None) -> dict[str, A
         "needs": turn.needs,
         "signals": [[name, values] for name, values in turn.signals],
         "sensors": [
-            [name, [unit for unit, _ in row], [round(1000 * score) for _, score in row]]
-            for name, row in turn.sensors
+            [name, [unit for unit, _ in row], [round(1000 * score) for _, score in row]] for name, row in turn.sensors
         ],
         "words": None,
         "admitted": [[item.unit, item.klass.value, item.premises] for item in turn.admitted],
@@ -67,7 +66,7 @@ def select(catalog: Catalog, turn: Turn, policy: Policy) -> tuple[Snapshot, Sele
     args = selection_args(turn, policy, rules)
     if turn.sensors or turn.admitted or policy.selected:
         _known_ids(catalog.units, turn, policy)
-    snapshot, reply = catalog.ask("select", args, words=True)
+    snapshot, reply = catalog.ask("select", args, floor=args["floor"])
     if "error" in reply:
         raise _misconfigured(reply["error"])
     return snapshot, Selection.of(reply)

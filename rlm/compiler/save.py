@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rlm.compiler.view import CompiledContext
 
 SUFFIX = ".rlm"
-FIELDS = ("name", "alias", "description", "category", "parameters", "explained", "examples")
+FIELDS = ("name", "alias", "description", "category", "parameters", "explained", "values", "examples")
 _FORMAT = 1
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n"}
 
@@ -98,9 +98,7 @@ def _rows(reasons: Iterable[Mapping[str, Any]]) -> list[Any]:
 
 
 def _row(reason: Mapping[str, Any]) -> list[Any]:
-    return [
-        [key, ["nested", *_row(value)] if isinstance(value, Mapping) else value] for key, value in reason.items()
-    ]
+    return [[key, ["nested", *_row(value)] if isinstance(value, Mapping) else value] for key, value in reason.items()]
 
 
 # -- terms ------------------------------------------------------------------------------------------
@@ -126,7 +124,5 @@ def _written(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    written = "".join(
-        _ESCAPES.get(char) or (char if char.isprintable() else f"\\x{ord(char):x}\\") for char in text
-    )
+    written = "".join(_ESCAPES.get(char) or (char if char.isprintable() else f"\\x{ord(char):x}\\") for char in text)
     return f"'{written}'"

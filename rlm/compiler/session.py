@@ -114,13 +114,9 @@ class Session:
         return view
 
     def _compile(self, text: str, kept: tuple[str, ...], evidence: Mapping[str, Any]) -> CompiledContext:
-        return compile_view(
-            self.catalog, text, policy=self.policy, retained=kept, tools=self._tools, **evidence
-        )
+        return compile_view(self.catalog, text, policy=self.policy, retained=kept, tools=self._tools, **evidence)
 
-    def _cause(
-        self, view: CompiledContext, kept: tuple[str, ...]
-    ) -> tuple[CompactionReason, tuple[str, ...]] | None:
+    def _cause(self, view: CompiledContext, kept: tuple[str, ...]) -> tuple[CompactionReason, tuple[str, ...]] | None:
         """What forces the block to be made anew, if anything does."""
         missing = tuple(id for id in kept if id not in view.active)
         if any(id in view.packed_out for id in missing) or view.packed_out:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from rlm.compiler import render
 from rlm.compiler.render import WIRES, Shown, Texts, Wire
@@ -20,7 +20,7 @@ from rlm.model.turn import Turn
 if TYPE_CHECKING:
     from rlm.catalog.catalog import Catalog
     from rlm.catalog.snapshot import Snapshot
-    from rlm.compiler.explain import Change, Comparison, Explanation
+    from rlm.compiler.explain import Change, Comparison, Explanation, Overview
 
 
 class CompiledContext:
@@ -167,9 +167,15 @@ class CompiledContext:
 
     def state(self, unit: str) -> State:
         """Where a unit ended up."""
-        return self.explain(unit).state
+        from rlm.compiler.explain import explanation
 
-    def explain(self, unit: str | None = None) -> Any:
+        return explanation(self, unit).state
+
+    @overload
+    def explain(self) -> Overview: ...
+    @overload
+    def explain(self, unit: str) -> Explanation: ...
+    def explain(self, unit: str | None = None) -> Overview | Explanation:
         """Why a unit is shown or not; without one, the whole view.
 
         Returns:

@@ -64,9 +64,7 @@ def _search(trial: _Trial, unit: str) -> Change:
     return Change(unit=unit, blocker=Reason.of({"kind": "no_evidence"}))
 
 
-def _next_step(
-    trial: _Trial, changes: list[dict[str, Any]], unit: str
-) -> tuple[dict[str, Any] | None, Reason | None]:
+def _next_step(trial: _Trial, changes: list[dict[str, Any]], unit: str) -> tuple[dict[str, Any] | None, Reason | None]:
     """The next change, or what stands in the way; neither where the changes so far are enough."""
     try:
         view = trial.view(changes)
@@ -80,9 +78,7 @@ def _next_step(
         return None, None
     asked, about = unit, found
     for _ in range(len(view._snapshot.units)):
-        reply = engine().call(
-            "remedies", {"unit": asked, "reasons": [reason.to_dict() for reason in about.reasons]}
-        )
+        reply = engine().call("remedies", {"unit": asked, "reasons": [reason.to_dict() for reason in about.reasons]})
         if "blocker" in reply:
             row = reply["blocker"]
             return None, Reason.of(row) if row["kind"] != "none" else about.reasons[0]

@@ -162,17 +162,24 @@ class Owner:
         self._current = job
         job.started = True
         try:
-            reply = self._apply("rlm_bridge", "rlm_call", job.number, job.inferences, job.operation, job.args)
+            reply = self._attempt(job)
         except BaseException as problem:  # noqa: BLE001 - SystemExit too: a rule must not end this thread
             reply = self._broken(job, problem)
         self._current = None
         job.finish(reply)
 
+    def _attempt(self, job: Job) -> Any:
+        call = ("rlm_bridge", "rlm_call", job.number, job.inferences, job.operation, job.args)
+        try:
+            return self._apply(*call)
+        except SystemError:  # from Janus: the input did not fit into the stacks, and the goal has not begun
+            self._clear()
+            self._janus.cmd("system", "trim_stacks")  # of what earlier calls left
+            return self._apply(*call)
+
     def _broken(self, job: Job, problem: BaseException) -> EngineError:
         """Janus itself raised: its error may still be pending in Prolog and would strike the next call."""
-        for _ in range(5):
-            if self._innocent_call_works():
-                break
+        self._clear()
         try:
             text = str(problem)
         except BaseException:  # noqa: BLE001 - the text of a Prolog error is a call of Prolog
@@ -185,6 +192,11 @@ class Owner:
         return EngineError(
             kind, f"operation {job.operation!r} broke off: {text}", {"operation": job.operation, "term": text}
         )
+
+    def _clear(self) -> None:
+        for _ in range(5):
+            if self._innocent_call_works():
+                return
 
     def _innocent_call_works(self) -> bool:
         try:

@@ -21,10 +21,10 @@ STACK_BYTES = 256 * 1024 * 1024
 """The stack limit of the engine: all that one call may hold in Prolog at a time."""
 
 MOST_INPUT_BYTES = STACK_BYTES // 2
-"""Input may fill half of the stack (2.8 million small list items); the rules need the rest."""
+"""Input may fill half of the stack (3.3 million small list items); the rules need the rest."""
 
-# Bytes on a 64-bit Prolog stack. Text lives outside of it, as atoms.
-_LIST_ITEM = 24
+# Bytes on 64-bit Prolog stacks, the trail of the conversion included. Text lives outside of them, as atoms.
+_LIST_ITEM = 40
 _DICT_ENTRY = 16
 _DICT = 24
 _FLOAT = 32

@@ -75,7 +75,7 @@ def tool(
 
     def make(function: Callable[..., Any]) -> Tool:
         return Tool(
-            name or getattr(function, "__name__", ""),
+            name or str(getattr(function, "__name__", "")),
             inspect.cleandoc(description or function.__doc__ or ""),
             schema_of(function),
             Effect(effect),
@@ -96,11 +96,10 @@ def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
     subject = f"function {getattr(function, '__name__', function)!r}"
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise ConfigurationError(
-                "no_schema", f"{subject}: parameter {parameter.name!r} cannot be passed by name"
-            )
+            raise ConfigurationError("no_schema", f"{subject}: parameter {parameter.name!r} cannot be passed by name")
     try:
-        schema = pydantic.TypeAdapter(function).json_schema()
+        adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(function)  # type: ignore[arg-type]
+        schema = adapter.json_schema()
     except (pydantic.PydanticUserError, pydantic.errors.PydanticInvalidForJsonSchema, NameError) as problem:
         raise ConfigurationError("no_schema", f"{subject}: {str(problem).splitlines()[0]}") from None
     schema.setdefault("additionalProperties", False)

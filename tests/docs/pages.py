@@ -241,10 +241,14 @@ def prolog(block: Block, _after: Block | None, _namespace: dict[str, Any], write
 
 
 def _asked(block: Block, write: bool) -> None:
-    """The real toplevel, its input from a pipe: there an answer that has others waits for ``;`` and says none."""
+    """Ask the real toplevel, its input from a pipe.
+
+    Where there may be further answers it waits, for the ``;`` that the page shows, or for the empty line that ends
+    every query here; it does not echo them.
+    """
     steps = _steps(block, "?- ")
     given = "".join(
-        f"{query}\n" + ";\n" * sum(line.endswith(" ;") for line in shown) + f"write('{MARK}'), nl.\n"
+        f"{query}\n" + ";\n" * sum(line.endswith(" ;") for line in shown) + f"\nwrite('{MARK}'), nl.\n"
         for query, shown in steps
     )
     program = ["swipl", "-q", "-f", "none", "prolog/rlm.pl"]

@@ -94,13 +94,13 @@ def test_an_error_says_where() -> None:
 
 
 def test_input_beyond_half_of_the_stack_is_refused() -> None:
-    items = MOST_INPUT_BYTES // 24
+    items = MOST_INPUT_BYTES // 40
     assert refused([0] * (items + 1)).kind == "input_too_large"
     assert refused({f"k{number}": [0] * (items // 4) for number in range(5)}).kind == "input_too_large"
 
 
 def test_numbers_that_need_room_of_their_own_count() -> None:
-    items = MOST_INPUT_BYTES // 24
+    items = MOST_INPUT_BYTES // 40
     assert plain([7] * (items - 1))
     for number in (2**62, -(2**62), 0.5):
         assert refused([number] * (items * 2 // 3)).kind == "input_too_large"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, product
 
 from tests.laws.facts import NARROWABLE, Facts, reached
 
@@ -44,17 +44,18 @@ class Outcome:
 class Reading:
     """Where the document leaves room, one way to fill it.
 
-    "Drop members that are superseded within it": what only those needed goes as well (``pruned``), or stays.
+    "Drop members that are superseded within it": what only those needed goes as well (``late``), or stays
+    (``never``); or what something nearer supersedes is not even looked at (``early``).
     Of several candidates that could stand in for a unit that is not viable, the host's own come first (and only
     they stand in for what the host wants: no text may decide that); then the one that is decided first, or the
     best-ranked one (``standing``).
     """
 
-    pruned: bool = True
+    pruning: str = "late"
     standing: str = "order"
 
 
-READINGS = tuple(Reading(pruned, standing) for standing in ("order", "rank") for pruned in (True, False))
+READINGS = tuple(Reading(*both) for both in product(("late", "early", "never"), ("order", "rank")))
 
 
 def select(facts: Facts, evidence: Evidence, reading: Reading = READINGS[0]) -> Outcome:
@@ -148,7 +149,8 @@ class _Selecting:
         facts = self.facts
 
         def step(at: str) -> list[str]:
-            return [need for need in facts.needs.get(at, ()) if not self.standing_for(need, self.firm)]
+            needs = self.open_needs(at) if at in facts.units else []
+            return [need for need in needs if not self.standing_for(need, self.firm)]
 
         out = reached([id], step)
         return {kind for at in out for kind in (facts.blockers(at) if at in facts.units else ("missing",))}
@@ -192,12 +194,17 @@ class _Selecting:
             return kept
 
         def step(id: str) -> list[str]:
-            wanted = [n for n in facts.needs[id] if n in active or not facts.met(n, active)]
-            return [other for need in wanted for other in self.one_of(kept, need)]
+            return [other for need in self.open_needs(id) for other in self.one_of(kept, need)]
 
-        members = [id for id in (reached(roots, step) if self.reading.pruned else kept) if id not in active]
+        members = [id for id in (kept if self.reading.pruning == "never" else reached(roots, step)) if id not in active]
         unmet = any(not facts.met(need, [*members, *active]) for id in members for need in facts.needs[id])
         return None if unmet else members
+
+    def open_needs(self, id: str) -> list[str]:
+        """What a unit requires, without what it supersedes itself, or something active does."""
+        facts, active = self.facts, self.chosen.active
+        needs = [need for need in facts.needs[id] if not facts.supersedes(id, need)]
+        return [need for need in needs if need in active or not facts.met(need, active)]
 
     def one_of(self, kept: list[str], need: str) -> list[str]:
         """What is required if it is kept, else the nearest that supersedes it."""
@@ -205,10 +212,13 @@ class _Selecting:
 
     def walk(self, roots: Iterable[str], allowed: Collection[str]) -> dict[str, None]:
         """The roots and what they require, as far as it is allowed and not met already."""
-        active = self.chosen.active
+        seen: list[str] = []
 
         def step(id: str) -> list[str]:
-            needs = [n for n in self.facts.needs[id] if n in active or not self.facts.met(n, active)]
+            seen.append(id)
+            needs = self.open_needs(id)
+            if self.reading.pruning == "early":
+                needs = [need for need in needs if not any(self.facts.supersedes(other, need) for other in seen)]
             return [other for need in needs for other in self.standing_for(need, allowed)]
 
         return reached([id for id in roots if id in allowed], step)
@@ -226,11 +236,15 @@ class _Selecting:
 
 
 def viable(facts: Facts, among: Collection[str], candidates: Collection[str]) -> set[str]:
-    """The greatest set in which every requirement is met by a member, or by a candidate that supersedes it."""
+    """The greatest set in which every requirement is met by a member, or by a candidate that supersedes it.
+
+    A unit that supersedes what it requires needs nobody else to stand in.
+    """
     kept = set(among)
     while True:
         standing = kept & set(candidates)
-        out = {id for id in kept for need in facts.needs[id] if not (need in kept or facts.met(need, standing))}
+        met = {need for id in kept for need in facts.needs[id] if need in kept or facts.met(need, standing)}
+        out = {id for id in kept if not all(n in met or facts.supersedes(id, n) for n in facts.needs[id])}
         if not out:
             return kept
         kept -= out

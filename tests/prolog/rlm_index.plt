@@ -13,7 +13,7 @@ test(one_unit, R == 1000) :- rarity(1, 1, R).
 
 vector(Description, Vector) :-
     fields_vector(english, _{ name: a, alias: '', description: Description, category: '', parameters: '',
-                              explained: '', examples: '' }, Vector).
+                              explained: '', values: '', examples: '' }, Vector).
 
 test(a_vector_is_sorted_and_counts, Ts == [bridg, stone]) :-
     vector('stone bridge stone', V),
@@ -36,19 +36,22 @@ scores(Text, Scores, Handle) :-
     catalog_module(Handle, M),
     index_update(M),
     catalog_size(M, Size),
-    rlm_words:terms(english, Text, Terms),
-    query_weights(M, Size, Terms, Weights),
+    weigh(M, Size, Text, Weights),
     word_scores(M, Weights, Pairs),
     findall(Id-S, ( member(I-S, Pairs), unit_id(M, I, Id) ), Scores).
 
 test(postings_and_vectors_agree, A == B) :-
     with_units(['tool:a'-[description('stone bridge')], 'tool:b'-[description(stone)], 'tool:c'], both(A, B)), !.
 
+weigh(M, Size, Text, Weights) :-
+    rlm_words:terms(english, Text, Terms0),
+    findall(T-1000, member(T, Terms0), Terms),
+    query_weights(M, Size, Terms, Weights).
+
 both(A, B, Handle) :-
     scores('a stone bridge', A, Handle),
     catalog_module(Handle, M),
-    rlm_words:terms(english, 'a stone bridge', Terms),
-    query_weights(M, 3, Terms, Weights),
+    weigh(M, 3, 'a stone bridge', Weights),
     findall(Id-S,
             ( M:vector(I, V), vector_score(V, Weights, S), S > 0, unit_id(M, I, Id) ),
             B).

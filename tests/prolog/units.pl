@@ -39,7 +39,7 @@ unit_dict(Unit, Dict) :-
     ;   Name = Path, Names = [Name], Groups = []
     ),
     ( memberchk(Kind, [tool, mcp_tool]) -> Capability = Id ; Capability = null ),
-    Fields = _{name: Name, alias: '', description: '', category: '', parameters: '', explained: '', examples: ''},
+    Fields = _{name: Name, alias: '', description: '', category: '', parameters: '', explained: '', values: '', examples: ''},
     Base = _{ id: Id, kind: Kind, priority: 100, trust: host, capability: Capability,
               pinned: false, mandatory: false, visible: true, available: true,
               requires: [], suggests: [], conflicts: [], supersedes: [],
