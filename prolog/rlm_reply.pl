@@ -20,9 +20,9 @@ Terms with numbers become plain data with ids. Each active unit comes as
 
 %!  selection_reply(+Module, +Selection, -Reply:dict) is det.
 
-selection_reply(M, selection(Args, Evidence, Ranked, floors(Floor, Relative), World, Bad, State), Reply) :-
+selection_reply(M, selection(Args, Evidence, Ranked, floors(Floor, Relative), Forbidden, World, Bad, State), Reply) :-
     State = state(Admitted, Active, Rejected),
-    World = world(_, _, _, Negated, Vetoed, _),
+    World = world(_, _, _, _, Vetoed, _),
     Evidence = evidence(_, _, Weights, _),
     reverse(Admitted, Ordered),
     obliged(Ordered, Args, World, Active, Obliged),
@@ -38,7 +38,7 @@ selection_reply(M, selection(Args, Evidence, Ranked, floors(Floor, Relative), Wo
     reason_rows(M, First, RejectedRows),
     assoc_to_list(Bad, BadPairs),
     reason_rows(M, BadPairs, BadRows),
-    findall(Id, ( member(I, Negated), unit_id(M, I, Id) ), NegatedIds),
+    findall(Id, ( member(I, Forbidden), unit_id(M, I, Id) ), NegatedIds),
     findall([Id, Rule], ( member(I-Rule, Vetoed), unit_id(M, I, Id) ), VetoedIds),
     findall(Id, ( member(c(I, _, _, _), Ranked), unit_id(M, I, Id) ), RankedIds),
     findall(Score, member(c(_, Score, _, _), Ranked), Scores),

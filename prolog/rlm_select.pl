@@ -44,13 +44,13 @@ select(Args, Reply) :-
           misconfigured(Tier, Cause, Given, Roots),
           error_reply(misconfigured(Tier, Cause, Given, Roots), Reply)).
 
-decide(M, Args, selection(Args, Evidence, Ranked, Floors, World, Bad, State)) :-
+decide(M, Args, selection(Args, Evidence, Ranked, Floors, Forbidden, World, Bad, State)) :-
     policy(Args, Policy),
     reading(M, Args.text, Reading),
     negated_units(M, Reading, Forbidden),
     evidence(M, Reading, Args, Evidence),
     ranked(M, usable(M, Policy, Forbidden), Evidence, Ranked0, Floors),
-    host_rules(M, Args, Ranked0, Ranked, Rules),
+    host_rules(M, Args, Ranked0, Ranked1, Rules),
     wanted(M, Args, Pinned, Selected, Premises),
     world(M, Args, Policy, Forbidden, Rules, Premises, Pinned, Selected, Host),
     append(Pinned, Selected, Wanted),
@@ -58,10 +58,12 @@ decide(M, Args, selection(Args, Evidence, Ranked, Floors, World, Bad, State)) :-
     start(S0),
     admit_together(pinned, Pinned, given(Host, BadWanted), S0, S1),
     admit_together(selected, Selected, given(Host, BadWanted), S1, S2),
-    widened(Host, Args.mode, Ranked, World),
     retained(M, Args, Retained),
+    without_spared(Host, Forbidden, Ranked1, Ranked),
+    append(Wanted, Retained, Firm),
+    widened(Host, Args.mode, Firm, Ranked, World),
     later(World, Args, Pinned, Selected, Ranked, Later),
-    considered([Wanted, Retained], Later, Considered),
+    considered([Firm], Later, Considered),
     nonviable(World, Considered, Bad),
     Given = given(World, Bad),
     admit_each(retained, Retained, Given, S2, S3),
@@ -182,14 +184,22 @@ world(M, Args, Policy, Forbidden, rules(Vetoed, Needs), Premises, Pinned, Select
     negated(M, Args.mode, Forbidden, Extra, Wanted, Negated),
     World = world(M, Policy, Extra, Negated, Vetoed, Wanted).
 
-%   widened(+Host, +Mode, +Ranked, -World): who stands on its own feet, in order: it matters only where
+%   without_spared(+Host, +Forbidden, +Ranked0, -Ranked): what the host's wishes spare from the user's words
+%   may come along where it is needed; being named in a negation is no evidence for it.
+without_spared(_, [], Ranked0, Ranked) =>
+    Ranked = Ranked0.
+without_spared(world(_, _, _, Negated, _, _), Forbidden, Ranked0, Ranked) =>
+    ord_subtract(Forbidden, Negated, Spared),
+    findall(C, ( member(C, Ranked0), arg(1, C, I), \+ ord_memberchk(I, Spared) ), Ranked).
+
+%   widened(+Host, +Mode, +Firm, +Ranked, -World): who stands on its own feet, in order: it matters only where
 %   something may stand in for something else.
-widened(world(M, Policy, Extra, Negated, Vetoed, Wanted), Mode, Ranked, World) :-
+widened(world(M, Policy, Extra, Negated, Vetoed, _), Mode, Firm, Ranked, World) :-
     (   M:above(_, _)
     ->  findall(I, member(c(I, _, _, _), Ranked), Evidenced),
         findall(I, ( Mode == all_tools, tool(M, I), eligible(M, Policy, I) ), Tools),
         in_order(M, Tools, Ordered),
-        append([Wanted, Evidenced, Ordered], Candidates)
+        append([Firm, Evidenced, Ordered], Candidates)
     ;   Candidates = []
     ),
     World = world(M, Policy, Extra, Negated, Vetoed, Candidates).
@@ -208,4 +218,5 @@ negated(M, Mode, Forbidden, Extra, Wanted, Negated) =>
     findall(I,
             ( member(I, Exposed),
               \+ ( Mode == all_tools, tool(M, I) ) ),
-            Negated).
+            Negated0),
+    list_to_ord_set(Negated0, Negated).

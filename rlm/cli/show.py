@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rlm.runtime.answer import Answer
 
 PIPED_WIDTH = 4096
+LAST_COLUMN = 0.4
+"""The share of a line that the last column of a table may insist on."""
 
 console = Console(highlight=False)
 if not console.is_terminal:
@@ -107,22 +109,24 @@ def line(text: str = "", *, style: str = "") -> None:
 
 
 def rows(heads: Sequence[str], cells: Iterable[Sequence[str]], *, right: Sequence[int] = (), style: str = "") -> None:
-    """Columns; the last takes what the others leave, and they take at most half of the line between them."""
+    """A table whose columns are as wide as they like, while the last one keeps a good part of the line."""
+    lines = [tuple(row) for row in cells]
     table = Table(box=None, pad_edge=False, header_style="bold", style=style)
-    table_rows = [tuple(row) for row in cells]
-    last = len(heads) - 1
-    left = console.width - 2 * last
-    for place, head in enumerate(heads):
+    widths = _widths([max(map(len, column)) for column in zip(heads, *lines, strict=True)])
+    for place, (head, width) in enumerate(zip(heads, widths, strict=True)):
         justify: JustifyMethod = "right" if place in right else "left"
-        width = max(len(text) for text in (head, *(row[place] for row in table_rows)))
-        if place == last:
-            width = min(width, max(20, left))
-        else:
-            width = min(width, max(12, console.width // 2 // last))
-            left -= width
         table.add_column(head, justify=justify, overflow="fold", width=width)
-    for row in table_rows:
+    for row in lines:
         table.add_row(*(Text(cell) for cell in row))
     with console.capture() as printed:
         console.print(table)
     console.file.write(re.sub(r" +(?=(\x1b\[0m)?$)", "", printed.get(), flags=re.MULTILINE))
+
+
+def _widths(wanted: Sequence[int]) -> list[int]:
+    *first, last = wanted
+    room = console.width - 2 * len(first)
+    least = min(last, int(room * LAST_COLUMN))
+    while sum(first) > room - least and max(first) > 1:
+        first[first.index(max(first))] -= 1
+    return [*first, max(1, min(last, room - sum(first)))]

@@ -25,16 +25,22 @@ def _full_house() -> rlm.Catalog:
         tool("git_log", "Show the history of a change in git"),
         tool("git_blame", 'Say "who" wrote a change in git, \\and when'),
         rlm.Unit("resource:hunks", description="How to review a change in git", content="A hunk\nis a piece.\n" * 9),
-        rlm.Unit("skill:foreign", description="How to review a change in git", content="# Title\n```", trust="stranger"),
+        rlm.Unit(
+            "skill:foreign", description="How to review a change in git", content="# Title\n```", trust="stranger"
+        ),
         rlm.Unit("resource:empty", description="A git change to review", trust="stranger"),
     )
-    imported = {"name": "git.show/all", "description": "Show a change in git", "parameters": {
-        "type": "object", "properties": {marker("show"): {"type": "string"}}}}
+    imported = {
+        "name": "git.show/all",
+        "description": "Show a change in git",
+        "parameters": {"type": "object", "properties": {marker("show"): {"type": "string"}}},
+    }
     catalog.add_tool_list([imported], server="git")
     return catalog
 
 
-EVERYTHING = rlm.Policy(capabilities={"*"})
+EVERYTHING = rlm.Policy(capabilities={"*"}, floor=0.001, relative_floor=0)
+"""Any shared word is enough: the rows here are about room."""
 TALK: list[dict[str, str]] = [
     {"role": "system", "content": "The user is a sailor."},
     {"role": "user", "content": "hello\n\nthere"},
@@ -74,7 +80,7 @@ def test_p07_the_ledger_charges_what_is_sent(ask: Asking, messages: list[dict[st
     _check_charges(whole)
     for budget in range(whole.view.ledger.total, 0, -9):
         try:
-            seen = ask(catalog, REVIEW, policy=EVERYTHING.model_copy(update={"budget": budget}), messages=messages)
+            seen = ask(catalog, REVIEW, policy=_roomy(budget), messages=messages)
         except BudgetError:
             break
         _check_charges(seen)
@@ -97,8 +103,8 @@ def test_p07_what_is_listed_and_not_callable_shows_no_schema(ask: Asking) -> Non
     catalog = rlm.Catalog()
     wide = {"type": "object", "properties": {f"p{n}": {"type": "string", "description": "x y z"} for n in range(40)}}
     catalog.add(tool("git_diff", "Show the change in git"), tool("git_log", "The change in git", schema=wide))
-    whole = ask(catalog, REVIEW)
-    seen = ask(catalog, REVIEW, policy=rlm.Policy(budget=whole.view.ledger.total - 1))
+    whole = ask(catalog, REVIEW, policy=_roomy())
+    seen = ask(catalog, REVIEW, policy=_roomy(whole.view.ledger.total - 1))
     assert seen.tools == ["git_diff"]
     assert seen.view.explain("tool:git_log").form in ("compact", "reference")
     assert seen.says("Listed, not callable: git_log") == 1
@@ -117,10 +123,14 @@ def _check_charges_lax(seen: Seen) -> None:
 # -- P13, K08 ----------------------------------------------------------------------------------------
 
 
+def _roomy(budget: int | None = None, **policy: Any) -> rlm.Policy:
+    return EVERYTHING.model_copy(update={"budget": budget, **policy})
+
+
 def _refused(ask: Asking, catalog: rlm.Catalog, query: str, budget: int, **policy: Any) -> BudgetError:
     before = ask.requests
     with pytest.raises(BudgetError) as caught:
-        ask(catalog, query, policy=rlm.Policy(budget=budget, **policy))
+        ask(catalog, query, policy=_roomy(budget, **policy))
     assert ask.requests == before
     assert (caught.value.phase, caught.value.kind) == ("budget", "over_budget")
     json.dumps(caught.value.to_dict())
@@ -140,11 +150,11 @@ def _with_mandatory() -> rlm.Catalog:
 
 def test_p13_a_mandatory_tool_is_shown_or_the_ask_fails_before_anything_is_sent(ask: Asking) -> None:
     catalog = _with_mandatory()
-    most = ask(catalog, REVIEW).view.ledger.total
+    most = ask(catalog, REVIEW, policy=_roomy()).view.ledger.total
     least = None
     for budget in range(most, 0, -5):
         try:
-            seen = ask(catalog, REVIEW, policy=rlm.Policy(budget=budget))
+            seen = ask(catalog, REVIEW, policy=_roomy(budget))
         except BudgetError:
             break
         least = budget
@@ -162,13 +172,13 @@ def test_p13_a_mandatory_tool_is_shown_or_the_ask_fails_before_anything_is_sent(
         )
         assert "resource:premise" in error.message
         assert str(missing) in error.message
-        assert "must" in ask(catalog, REVIEW, policy=rlm.Policy(budget=budget + missing)).tools
+        assert "must" in ask(catalog, REVIEW, policy=_roomy(budget + missing)).tools
         _refused(ask, catalog, REVIEW, budget + missing - 1)
 
 
 def test_p13_mandatory_binds_only_what_is_selected(ask: Asking) -> None:
     catalog = _with_mandatory()
-    seen = ask(catalog, UNRELATED, policy=rlm.Policy(budget=60))
+    seen = ask(catalog, UNRELATED, policy=_roomy(60))
     assert seen.tools == []
     assert not seen.says("What every reviewer must know.")
 
@@ -187,11 +197,11 @@ def test_k08_a_pinned_unit_is_never_packed_out_and_an_impossible_budget_is_an_er
         rlm.Unit("resource:base", description="unrelated", content="The base of it all. " * 10),
         *(tool(f"git_{n}", f"review a change in git {n}") for n in range(12)),
     )
-    most = ask(catalog, REVIEW).view.ledger.total
+    most = ask(catalog, REVIEW, policy=_roomy()).view.ledger.total
     lengths = set()
     for budget in range(most, 0, -23):
         try:
-            seen = ask(catalog, REVIEW, policy=rlm.Policy(budget=budget))
+            seen = ask(catalog, REVIEW, policy=_roomy(budget))
         except BudgetError:
             break
         lengths.add(len(seen.tools))
@@ -227,12 +237,12 @@ def test_p22_a_conclusion_is_never_shown_without_its_premises(ask: Asking, klass
     premises = [id for id in SAID if id != "resource:conclusion"]
     admitted = [rlm.Admitted(unit="resource:conclusion", klass=klass, premises=premises)]
     catalog = _argument()
-    whole = ask(catalog, "the tide", admitted=admitted)
+    whole = ask(catalog, "the tide", policy=_roomy(), admitted=admitted)
     assert all(whole.says(text) == 12 for text in SAID.values())
     outcomes = set()
-    for budget in range(whole.view.ledger.total, 0, -7):
+    for budget in range(whole.view.ledger.total + 25, 0, -7):
         try:
-            seen = ask(catalog, "the tide", admitted=admitted, policy=rlm.Policy(budget=budget))
+            seen = ask(catalog, "the tide", admitted=admitted, policy=_roomy(budget))
         except BudgetError:
             outcomes.add("refused")
             break
@@ -252,24 +262,20 @@ def test_p22_a_conclusion_is_never_shown_without_its_premises(ask: Asking, klass
     assert ("smaller" in outcomes) != obliged
 
 
-def test_p22_what_is_obliged_takes_its_premises_along_whole(ask: Asking) -> None:
+@pytest.mark.parametrize("klass", [rlm.Class.PINNED, rlm.Class.MANDATORY])
+def test_p22_what_is_obliged_takes_its_premises_along_whole(ask: Asking, klass: rlm.Class) -> None:
     premises = [id for id in SAID if id != "resource:conclusion"]
     catalog = _argument()
-    for klass in (rlm.Class.PINNED, rlm.Class.MANDATORY):
-        admitted = [rlm.Admitted(unit="resource:conclusion", klass=klass, premises=premises)]
-        most = ask(catalog, UNRELATED, admitted=admitted).view.ledger.total
-        seen = ask(catalog, "the tide", admitted=admitted, policy=rlm.Policy(budget=most))
-        assert all(seen.says(text) == 12 for text in SAID.values())
-        error = _refused_admitted(ask, catalog, admitted, most - 1 - count(UNRELATED) + count("the tide"))
-        assert {row["unit"] for row in error.detail["biggest"]} <= set(SAID)
-
-
-def _refused_admitted(ask: Asking, catalog: rlm.Catalog, admitted: list[rlm.Admitted], budget: int) -> BudgetError:
+    admitted = [rlm.Admitted(unit="resource:conclusion", klass=klass, premises=premises)]
     before = ask.requests
     with pytest.raises(BudgetError) as caught:
-        ask(catalog, "the tide", admitted=admitted, policy=rlm.Policy(budget=budget))
+        ask(catalog, "the tide", policy=_roomy(40), admitted=admitted)
     assert ask.requests == before
-    return caught.value
+    assert {row["unit"] for row in caught.value.detail["biggest"]} == set(SAID)
+    enough = 40 + caught.value.detail["missing_tokens"]
+    seen = ask(catalog, "the tide", policy=_roomy(enough), admitted=admitted)
+    assert all(seen.says(text) == 12 for text in SAID.values())
+    assert not seen.says("High.")
 
 
 def test_p22_classes_survive_packing_in_their_order(ask: Asking) -> None:
@@ -288,7 +294,7 @@ def test_p22_classes_survive_packing_in_their_order(ask: Asking) -> None:
     lost: list[str] = []
     for budget in range(whole.view.ledger.total - 1, 0, -11):
         try:
-            seen = ask(catalog, UNRELATED, admitted=admitted, policy=rlm.Policy(budget=budget))
+            seen = ask(catalog, UNRELATED, admitted=admitted, policy=_roomy(budget))
         except BudgetError:
             break
         full = {item.unit.name for item in seen.view.shown if item.block.form == "full"}

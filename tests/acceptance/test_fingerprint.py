@@ -119,16 +119,14 @@ def test_p05_the_place_of_the_tools_is_part_of_the_material(ask: Asking) -> None
 
 
 def test_k09_activation_is_part_of_the_fingerprint_and_of_the_explanation(ask: Asking) -> None:
-    seen = {
-        activation: ask(_made(activation=activation), REVIEW) for activation in (rlm.Activation.ALWAYS, "relevant")
-    }
+    seen = {activation: ask(_made(activation=activation), REVIEW) for activation in (rlm.Activation.ALWAYS, "relevant")}
     pinned, relevant = seen["always"], seen["relevant"]
     assert pinned.tools == relevant.tools == ["git_diff"]
     assert pinned.answer.fingerprint != relevant.answer.fingerprint
     why = {name: one.view.explain("tool:git_diff") for name, one in seen.items()}
     assert why["always"].reasons[0].kind == "pinned"
     assert (why["always"].tier, why["always"].klass) == ("pinned", "pinned")
-    assert "pinned by the host" in str(why["always"]).lower()
+    assert "the host pinned it" in str(why["always"])
     assert "pinned" not in {reason.kind for reason in why["relevant"].reasons}
     assert (why["relevant"].tier, why["relevant"].klass) == ("evidence", "periphery")
     assert json.dumps(why["always"].to_dict()) != json.dumps(why["relevant"].to_dict())
@@ -148,7 +146,9 @@ def test_k10_the_text_or_the_version_of_a_skill_changes_the_fingerprint_and_the_
     assert first.answer.fingerprint == again.answer.fingerprint
     assert len({one.answer.fingerprint for one in (first, text, version)}) == 3
     assert (first.says("Be kind."), text.says("Be kind."), text.says("Be strict.")) == (1, 0, 1)
-    named = {(item.unit.id, item.unit.version, item.unit.digest) for one in (first, text, version) for item in one.view.shown}
+    named = {
+        (item.unit.id, item.unit.version, item.unit.digest) for one in (first, text, version) for item in one.view.shown
+    }
     assert len(named) == 3
     assert {(id, version) for id, version, _ in named} == {("skill:review", "1"), ("skill:review", "2")}
 

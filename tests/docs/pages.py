@@ -41,6 +41,7 @@ SECONDS = 120
 MARK = "@@ next @@"
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w+-]*) *(?P<rest>.*)$")
+_TIME = re.compile(r"\b[0-9][0-9,.]* ms\b")
 _TITLE = re.compile(r'title="([^"]+)"')
 
 
@@ -119,22 +120,26 @@ def _rewrite(page: str, found: list[Block]) -> None:
     (ROOT / page).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _compare(block: Block, shown: str, came: str, write: bool, whole: str | None = None) -> None:
+def _compare(block: Block, shown: str, came: str, write: bool) -> None:
     if _matches(shown.rstrip().splitlines(), came.rstrip().splitlines()):
         return
     if not write:
         raise Untrue(f"{block.place} shows\n{shown.rstrip()}\nbut it is\n{came.rstrip()}")
-    block.written = came.rstrip() if whole is None else whole
+    block.written = came.rstrip()
 
 
 def _matches(shown: list[str], came: list[str]) -> bool:
-    """Whether the lines are the same; a line ``...`` stands for any lines."""
+    """Whether the lines are the same, times apart; a line ``...`` stands for any lines."""
     if "..." not in shown:
-        return [line.rstrip() for line in shown] == [line.rstrip() for line in came]
+        return [_timeless(line) for line in shown] == [_timeless(line) for line in came]
     gap = shown.index("...")
     if not _matches(shown[:gap], came[:gap]):
         return False
     return any(_matches(shown[gap + 1 :], came[start:]) for start in range(gap, len(came) + 1))
+
+
+def _timeless(line: str) -> str:
+    return _TIME.sub("N ms", line.rstrip())
 
 
 # -- languages --------------------------------------------------------------------------------------
@@ -153,17 +158,13 @@ def python(block: Block, after: Block | None, namespace: dict[str, Any], write: 
 
 
 def console(block: Block, _after: Block | None, _namespace: dict[str, Any], write: bool) -> None:
-    """Run each command of the block."""
-    steps = _steps(block, "$ ")
-    came = [(command, shown, _ran(block, command)) for command, shown in steps]
-    for command, shown, output in came:
-        if shown and output is not None and not _matches(shown, output.rstrip().splitlines()):
-            whole = "\n".join(
-                f"$ {each}\n{(out if out is not None and was else chr(10).join(was)).rstrip()}".rstrip()
-                for each, was, out in came
-            )
-            _compare(block, "\n".join(shown), output, write, whole)
-        del command
+    """Run each command of the block; output that is not shown is not compared."""
+    said: list[str] = []
+    for command, shown in _steps(block, "$ "):
+        came = _ran(block, command)
+        same = came is None or not shown or _matches(shown, came.rstrip().splitlines())
+        said += [f"$ {command}", *(shown if same else [str(came).rstrip()])]
+    _compare(block, block.text, "\n".join(said), write)
 
 
 def _steps(block: Block, prompt: str) -> list[tuple[str, list[str]]]:
@@ -253,15 +254,27 @@ def _asked(block: Block, write: bool) -> None:
     )
     program = ["swipl", "-q", "-f", "none", "prolog/rlm.pl"]
     told = _shell(program, given).stdout
-    answers = [_trimmed(answer.strip("\n").splitlines()) for answer in told.split(f"{MARK}\ntrue.")][:-1]
+    answers = [_answer(answer) for answer in told.split(f"{MARK}\ntrue.")][:-1]
     if len(answers) != len(steps):
         raise Untrue(f"{block.place}: {len(steps)} queries, {len(answers)} answers:\n{told}")
-    for (query, shown), answer in zip(steps, answers, strict=True):
-        if " ".join(" ".join(shown).replace(" ;", "").split()) != " ".join(" ".join(answer).split()):
-            whole = "\n\n".join(
-                "\n".join([f"?- {each}", *out]) for (each, _), out in zip(steps, answers, strict=True)
-            )
-            _compare(block, "\n".join([f"?- {query}", *shown]), "\n".join([f"?- {query}", *answer]), write, whole)
+    said = [
+        shown if _flat(shown) == _flat(answer) else answer
+        for (_, shown), answer in zip(steps, answers, strict=True)
+    ]
+    whole = "\n\n".join("\n".join([f"?- {query}", *lines]) for (query, _), lines in zip(steps, said, strict=True))
+    _compare(block, block.text, whole, write)
+
+
+def _flat(lines: list[str]) -> str:
+    return " ".join(" ".join(lines).replace(" ;", "").split())
+
+
+def _answer(printed: str) -> list[str]:
+    """The lines of an answer, ended by the full stop that the toplevel writes when it is told to stop."""
+    lines = _trimmed(printed.strip("\n").splitlines())
+    if lines and not lines[-1].rstrip().endswith("."):
+        lines[-1] = f"{lines[-1].rstrip()}."
+    return lines
 
 
 def json_value(block: Block, _after: Block | None, _namespace: dict[str, Any], _write: bool) -> None:
@@ -292,7 +305,10 @@ def main(pages: list[str]) -> None:
     """Write the outputs of pages anew."""
     for page in pages or PAGES:
         print(page, file=sys.stderr)
-        run_page(page, write=True)
+        try:
+            run_page(page, write=True)
+        except Untrue as problem:
+            print(problem, file=sys.stderr)
 
 
 def links(page: str) -> Iterator[tuple[int, str]]:
