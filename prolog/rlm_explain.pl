@@ -52,12 +52,17 @@ verdict(Args, [], For, _, State, Reasons), integer(Args.rank) =>
 verdict(Args, Against, For, _, State, Reasons), integer(Args.rank) =>
     State = rejected,
     append(Against, For, Reasons).
-verdict(Args, Against, For, Lexical, State, Reasons) =>
+verdict(_, Against, [], _, State, Reasons) =>
     State = hidden,
-    (   For == []
-    ->  append(Against, [no_evidence], Reasons)
-    ;   total(For, 0, Score0),
-        Score is max(Score0, Lexical),
+    append(Against, [no_evidence], Reasons).
+verdict(Args, Against, For, Lexical, State, Reasons) =>
+    total(For, 0, Score0),
+    Score is max(Score0, Lexical),
+    (   Score >= Args.held_floor,
+        Against \== []
+    ->  State = rejected,
+        append(Against, For, Reasons)
+    ;   State = hidden,
         append(Against, [below_floor(Score, Args.held_floor)|For], Reasons)
     ).
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FIRST = "Review what changed on my branch since main, push it, and open an issue for anything risky."
 SECOND = "Will it rain in Lisbon on Friday? If not, book me a flight there from Berlin."
 
-BUDGET = 1_200
+BUDGET = 1_000
 DENIED = ("tool:git_push", "tool:*_delete")
 GRANTED = (
     *("tool:git_*", "tool:issue_*", "tool:pull_request_*", "tool:file_*", "tool:weather_*"),
@@ -88,7 +88,7 @@ def first_turn(view: CompiledContext) -> None:
     show.line()
     show.rows(("shown", "form", "tokens", "why"), show.shown_rows(view, view.explain().active), right=(2,))
     show.line()
-    show.line(show.sums(view))
+    show.line(sums(view))
 
 
 def second_turn(before: CompiledContext, after: CompiledContext) -> None:
@@ -109,7 +109,7 @@ def second_turn(before: CompiledContext, after: CompiledContext) -> None:
         ],
     )
     show.line()
-    show.line(show.sums(after))
+    show.line(sums(after))
 
 
 def what_it_would_take(first: CompiledContext, second: CompiledContext) -> None:
@@ -227,6 +227,11 @@ def heading(text: str) -> None:
     """A new section."""
     show.line()
     show.line(text, style="bold cyan")
+
+
+def sums(view: CompiledContext) -> str:
+    """How much is shown, and how long it took to decide."""
+    return f"{show.sums(view)}, compiled in {sum(view.timings_ms.values()):.0f} ms"
 
 
 def names(units: Sequence[str]) -> str:

@@ -60,7 +60,7 @@ def sums(view: CompiledContext) -> str:
     counted = "tokens" if ledger.exact else "tokens (estimated)"
     return (
         f"{counts['active']} of {counts['units']} units, {ledger.total:,} of {ledger.limit:,} {counted}, "
-        f"{sum(view.timings_ms.values()):.0f} ms, fingerprint {view.fingerprint[:12]}"
+        f"fingerprint {view.fingerprint[:12]}"
     )
 
 
