@@ -9,6 +9,7 @@
 :- use_module(rlm_host, []).
 :- use_module(rlm_seal, []).
 :- use_module(rlm_select, []).
+:- reexport(rlm_prompt).
 :- reexport(rlm_session).
 
 /** <module> The face: loads the rest

@@ -67,7 +67,9 @@ def compile_command(
     select: Selections = None,
     deny: Denials = None,
     limit: Limit = 64,
-    save: Annotated[Path | None, typer.Option("--save", help="Write a session file (*.rlm) for swipl.")] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="FILE", help="Write a session file (*.rlm) for swipl.")
+    ] = None,
     json_output: AsJson = False,
 ) -> None:
     """Show what one request would show, and why."""
@@ -129,12 +131,18 @@ def ask(
     deny: Denials = None,
     limit: Limit = 64,
     max_output_tokens: Annotated[
-        int | None, typer.Option("--max-output-tokens", min=1, help="Tokens that the reply may take.")
+        int | None, typer.Option("--max-output-tokens", metavar="N", min=1, help="Tokens that the reply may take.")
     ] = None,
-    time_limit: Annotated[float, typer.Option("--time-limit", help="Seconds for everything.")] = 120.0,
+    time_limit: Annotated[
+        float,
+        typer.Option("--time-limit", metavar="SECONDS", help="For everything, the start of a local model included."),
+    ] = 120.0,
     json_output: AsJson = False,
 ) -> None:
-    """Compile, send one request, print the answer. Nothing that the model asks for is executed."""
+    """Compile, send one request, print the answer.
+
+    Nothing that the model asks for is executed.
+    """
     from rlm.cli import work
 
     answer = work.asked(
@@ -163,10 +171,11 @@ def repl(
     query: Annotated[str | None, typer.Argument(help="What the user says; or open a --session.")] = None,
     catalog: Annotated[
         list[Path] | None,
-        typer.Option("--catalog", "-c", exists=True, dir_okay=False, help="File of tools; repeatable."),
+        typer.Option("--catalog", "-c", metavar="FILE", exists=True, dir_okay=False, help="Tools; repeatable."),
     ] = None,
     session: Annotated[
-        Path | None, typer.Option("--session", exists=True, dir_okay=False, help="A session file (*.rlm).")
+        Path | None,
+        typer.Option("--session", metavar="FILE", exists=True, dir_okay=False, help="A session file (*.rlm)."),
     ] = None,
     capability: Capabilities = None,
     budget: Budget = None,
@@ -211,7 +220,7 @@ def demo(
     model: Annotated[str, typer.Option("--model", help="The model that answers at the end.")] = "local",
     answer: Annotated[bool, typer.Option("--answer/--no-answer", help="Whether to ask the model at all.")] = True,
 ) -> None:
-    """Two questions to a catalog of tools: reasons, a budget, and a real model's answer."""
+    """Two questions to one catalog, the reasons, and a model's answer."""
     from rlm.cli.demo import run as run_demo
 
     run_demo(model if answer else None)

@@ -16,7 +16,7 @@ from rlm.cli.outcome import failed
 from rlm.compiler.compile import compile as compile_view
 from rlm.compiler.view import CompiledContext
 from rlm.errors import RlmError, ToolError
-from rlm.model.policy import Policy
+from rlm.model.policy import Mode, Policy
 from rlm.model.unit import Activation, Unit
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def run(model: str | None) -> None:
     """
     with demo_catalog() as catalog:
         policy = Policy(budget=BUDGET, denied=frozenset(DENIED), capabilities=frozenset(GRANTED))
-        everything = compile_view(catalog, FIRST, policy=Policy(mode="all_tools"), tools="text")
+        everything = compile_view(catalog, FIRST, policy=Policy(mode=Mode.ALL_TOOLS), tools="text")
         first = compile_view(catalog, FIRST, policy=policy, tools="text")
         second = compile_view(catalog, SECOND, policy=policy, tools="text")
         the_catalog(catalog, everything)

@@ -44,9 +44,7 @@ def view(view: CompiledContext) -> None:
 def shown_rows(view: CompiledContext, active: Iterable[Explanation]) -> list[tuple[str, ...]]:
     """A row for each unit that is shown: id, form, tokens and why."""
     blocks = {item.unit.id: item.block for item in view.shown}
-    return [
-        (item.unit, blocks[item.unit].form, str(blocks[item.unit].tokens), reasons(item)) for item in active
-    ]
+    return [(item.unit, blocks[item.unit].form, str(blocks[item.unit].tokens), reasons(item)) for item in active]
 
 
 def reasons(item: Explanation) -> str:

@@ -41,7 +41,7 @@ def policy(
     return Policy(
         capabilities=frozenset(capabilities or {"*"}),
         budget=budget,
-        mode=mode,
+        mode=mode,  # type: ignore[arg-type]  # Policy says what it thinks of other words
         selected=frozenset(selected or ()),
         denied=frozenset(denied or ()),
         candidate_limit=limit,
@@ -53,9 +53,7 @@ def compiled(query: str, files: Iterable[Path], pins: Iterable[str] | None, poli
     return compile_view(load(files, pins), query, policy=policy)
 
 
-def asked(
-    query: str, files: Iterable[Path], pins: Iterable[str] | None, policy: Policy, **options: Any
-) -> Answer:
+def asked(query: str, files: Iterable[Path], pins: Iterable[str] | None, policy: Policy, **options: Any) -> Answer:
     """The answer of a model."""
     from rlm.runtime.ask import ask
 

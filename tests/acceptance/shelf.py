@@ -35,4 +35,4 @@ def tool(name: str, description: str, **fields: object) -> rlm.Unit:
 
 def marker(name: str) -> str:
     """The parameter that only this tool's schema has."""
-    return f"zq_{name}_qz"
+    return f"zq{name.replace('_', '')}qz"

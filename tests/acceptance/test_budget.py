@@ -78,7 +78,7 @@ def test_p07_the_ledger_charges_what_is_sent(ask: Asking, messages: list[dict[st
     whole = ask(catalog, REVIEW, policy=EVERYTHING, messages=messages)
     assert len(whole.tools) == 4
     _check_charges(whole)
-    for budget in range(whole.view.ledger.total, 0, -9):
+    for budget in range(whole.view.ledger.total, 0, -19):
         try:
             seen = ask(catalog, REVIEW, policy=_roomy(budget), messages=messages)
         except BudgetError:
@@ -152,7 +152,7 @@ def test_p13_a_mandatory_tool_is_shown_or_the_ask_fails_before_anything_is_sent(
     catalog = _with_mandatory()
     most = ask(catalog, REVIEW, policy=_roomy()).view.ledger.total
     least = None
-    for budget in range(most, 0, -5):
+    for budget in range(most + 25, 0, -9):
         try:
             seen = ask(catalog, REVIEW, policy=_roomy(budget))
         except BudgetError:
@@ -163,7 +163,7 @@ def test_p13_a_mandatory_tool_is_shown_or_the_ask_fails_before_anything_is_sent(
         assert seen.view.ledger.total <= budget
     assert least is not None
     assert least < most - 20
-    for budget in (0, 1, least // 2, least - 5):
+    for budget in (0, 1, least // 2, least - 9):
         error = _refused(ask, catalog, REVIEW, budget)
         missing = error.detail["missing_tokens"]
         assert [row["unit"] for row in error.detail["biggest"]] == ["resource:premise", "tool:must"]
@@ -190,18 +190,20 @@ def test_p13_a_text_too_long_for_the_budget_is_refused_too(ask: Asking) -> None:
 
 
 def test_k08_a_pinned_unit_is_never_packed_out_and_an_impossible_budget_is_an_error(ask: Asking) -> None:
+    fish = ("cod", "eel", "hake", "herring", "ling", "perch", "pike", "roach", "salmon", "sole", "trout", "tuna")
+    query = f"catch {' '.join(fish)}"
     catalog = rlm.Catalog()
     catalog.add(
         rlm.Unit("skill:operate", content="Divide the task, then look. " * 30, activation="always"),
         rlm.Unit("skill:small", content="Be kind.", activation="always", requires=["resource:base"]),
         rlm.Unit("resource:base", description="unrelated", content="The base of it all. " * 10),
-        *(tool(f"git_{n}", f"review a change in git {n}") for n in range(12)),
+        *(tool(f"fetch_{name}", f"where a {name} swims") for name in fish),
     )
-    most = ask(catalog, REVIEW, policy=_roomy()).view.ledger.total
+    most = ask(catalog, query, policy=_roomy()).view.ledger.total
     lengths = set()
-    for budget in range(most, 0, -23):
+    for budget in range(most + 25, 0, -29):
         try:
-            seen = ask(catalog, REVIEW, policy=_roomy(budget))
+            seen = ask(catalog, query, policy=_roomy(budget))
         except BudgetError:
             break
         lengths.add(len(seen.tools))
@@ -209,8 +211,8 @@ def test_k08_a_pinned_unit_is_never_packed_out_and_an_impossible_budget_is_an_er
         assert seen.says("Be kind.") == 1
         assert seen.says("The base of it all.") == 10
         assert not {"skill:operate", "skill:small", "resource:base"} & set(seen.view.packed_out)
-    assert lengths >= {0, 12}
-    error = _refused(ask, catalog, REVIEW, budget)
+    assert lengths >= {0, len(fish)}
+    error = _refused(ask, catalog, query, budget)
     assert [row["unit"] for row in error.detail["biggest"]][:2] == ["skill:operate", "resource:base"]
     assert _refused(ask, catalog, UNRELATED, 100, mode="all_tools").detail["missing_tokens"] > 0
 
@@ -240,7 +242,7 @@ def test_p22_a_conclusion_is_never_shown_without_its_premises(ask: Asking, klass
     whole = ask(catalog, "the tide", policy=_roomy(), admitted=admitted)
     assert all(whole.says(text) == 12 for text in SAID.values())
     outcomes = set()
-    for budget in range(whole.view.ledger.total + 25, 0, -7):
+    for budget in range(whole.view.ledger.total + 25, 0, -15):
         try:
             seen = ask(catalog, "the tide", admitted=admitted, policy=_roomy(budget))
         except BudgetError:
@@ -292,7 +294,7 @@ def test_p22_classes_survive_packing_in_their_order(ask: Asking) -> None:
     }
     order = ("frontier", "periphery")
     lost: list[str] = []
-    for budget in range(whole.view.ledger.total - 1, 0, -11):
+    for budget in range(whole.view.ledger.total - 1, 0, -15):
         try:
             seen = ask(catalog, UNRELATED, admitted=admitted, policy=_roomy(budget))
         except BudgetError:

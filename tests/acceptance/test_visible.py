@@ -73,7 +73,7 @@ def test_p04_imported_tools_are_granted_by_nobody_but_the_host(ask: Asking, mode
     catalog.add_tool_list([{"name": "git_show", "description": REVIEW}], server="git")
     shut = ask(catalog, REVIEW, policy=rlm.Policy(mode=mode))
     assert not shut.says("git_show")
-    assert [r.kind for r in shut.view.explain("mcp_tool:git/git_show").reasons][0] == "capability_missing"
+    assert shut.view.explain("mcp_tool:git/git_show").reasons[0].kind == "capability_missing"
     opened = ask(catalog, REVIEW, policy=rlm.Policy(mode=mode, capabilities={"mcp_tool:git/*"}))
     assert opened.tools == [wire_name("mcp_tool:git/git_show")]
 

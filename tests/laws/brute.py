@@ -112,7 +112,7 @@ class _Selecting:
     def suggested(self) -> list[str]:
         """What the active units suggest, one level deep."""
         found = (other for id in self.chosen.active for other in self.facts.units[id].suggests)
-        return [id for id in dict.fromkeys(found) if id in self.open and id not in self.chosen.active]
+        return [id for id in dict.fromkeys(found) if id in self.facts.units and id not in self.chosen.active]
 
     # -- order --------------------------------------------------------------------------------------
 

@@ -85,6 +85,8 @@ def stable(view: CompiledContext, facts: Facts) -> Iterator[str]:
         for row in rows:
             if row["kind"] in ("conflict_with", "superseded_by") and row["unit"] in chosen:
                 winner = brought_by(row["unit"], chosen)
+                if chosen[winner].tier == "suggested" and len(view.selection.ranked) > facts.policy.candidate_limit:
+                    continue  # over the limit, and suggested later
                 if places.get(winner, (99, 0)) > places.get(id, (99, 0)):
                     yield f"L6: {id} lost to {row['unit']}, which {winner} brought in later"
 

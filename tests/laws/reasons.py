@@ -29,14 +29,15 @@ class Truth:
         self.view = view
         self.facts = facts
         self.chosen = {item.id: item for item in view.selection.chosen}
+        self.wanted = {*facts.pinned, *facts.host}
+        self.standing = {id for id in self.chosen if self.was_candidate(id) or id in facts.every_tool}
 
     def objection(self, id: str, row: Row) -> str:
         """What is wrong with a reason of ``id``; an empty string where it is true."""
         check = getattr(self, f"_{row['kind']}", None)
         if check is None:
             return "that is no word of the vocabulary"
-        holds = check(id, row)
-        return "" if holds else "that is not so"
+        return "" if check(id, row) else "that is not so"
 
     def was_candidate(self, id: str) -> bool:
         """Whether a unit stood for admission: of the host's own will, or by evidence at or above the floor."""
@@ -125,21 +126,25 @@ class Truth:
     # -- out: turned away ---------------------------------------------------------------------------
 
     def _missing_dependency(self, id: str, row: Row) -> bool:
-        need = row["unit"]
-        return need in self.facts.needs[id] and need not in self.facts.units and self._unmet(need)
+        return row["unit"] not in self.facts.units and self._lacks(id, row["unit"], id in self.wanted)
 
     def _dependency_out(self, id: str, row: Row) -> bool:
-        """A requirement that is there is out, for the reason that is given."""
-        need = row["unit"]
-        if need not in self.facts.needs[id] or need not in self.facts.units or not self._unmet(need):
-            return False
-        return "reason" not in row or not self.objection(need, row["reason"])
+        return self._out(id, row, id in self.wanted)
 
-    def _unmet(self, need: str) -> bool:
-        """Neither it nor a candidate that supersedes it is there; what came in otherwise stands in for nothing
-        that was not viable without it."""
-        standing = [id for id in self.chosen if self.was_candidate(id) or id in self.facts.every_tool]
-        return need not in self.chosen and not self.facts.met(need, standing)
+    def _out(self, id: str, row: Row, by_host: bool) -> bool:
+        """A requirement that is there is out, for the reason that is given."""
+        need, why = row["unit"], row.get("reason")
+        if need not in self.facts.units or not self._lacks(id, need, by_host):
+            return False
+        if why is not None and why["kind"] == "dependency_out":
+            return self._out(need, why, by_host)
+        return why is None or not self.objection(need, why)
+
+    def _lacks(self, id: str, need: str, by_host: bool) -> bool:
+        """Whether a unit requires what is not there, and no candidate stands in for it: for what the host wants,
+        one of the host's; and what came in without being a candidate stands in for nothing."""
+        standing = self.standing & self.wanted if by_host else self.standing
+        return need in self.facts.needs[id] and need not in self.chosen and not self.facts.met(need, standing)
 
     def _superseded_by(self, id: str, row: Row) -> bool:
         through = row.get("through", id)

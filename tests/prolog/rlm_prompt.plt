@@ -1,0 +1,58 @@
+:- encoding(utf8).
+:- use_module(library(plunit)).
+:- use_module('../../prolog/rlm_prompt').
+
+:- begin_tests(rlm_prompt).
+
+with_tools(Goal) :-
+    setup_call_cleanup(
+        ( prompt_catalog_create(C),
+          prompt_catalog_register(C, _{unit: tool(git_diff), description: 'Show what changed in git'}, _{}),
+          prompt_catalog_register(C, _{unit: tool(project_search), description: 'Search a project'}, _{}) ),
+        call(Goal, C),
+        prompt_catalog_destroy(C)).
+
+active(Input, Options, Active, C) :-
+    prompt_compile(C, Input, Options, Compiled),
+    get_dict(active, Compiled, Active).
+
+test(p01_compile, A == [tool(git_diff)]) :- with_tools(active(_{text: 'review my git change'}, _{}, A)), !.
+test(p03_all_tools, A == [tool(git_diff), tool(project_search)]) :-
+    with_tools(active(_{text: 'review my git change'}, _{mode: all_tools}, A)), !.
+test(p04_no_capability, A == []) :-
+    with_tools(active(_{text: 'review my git change'}, _{capabilities: []}, A)), !.
+test(p16_pinned, A == [tool(house)]) :-
+    with_tools(pinned(A)), !.
+
+pinned(A, C) :-
+    prompt_catalog_register(C, _{unit: tool(house)}, _{activation: always}),
+    active(_{text: 'an unrelated text'}, _{}, A, C).
+
+test(recompile, A == [tool(project_search)]) :-
+    with_tools(again(A)), !.
+
+again(A, C) :-
+    prompt_compile(C, _{text: 'git change'}, _{}, First),
+    prompt_recompile(First, _{text: 'search the project'}, _{}, Second),
+    get_dict(active, Second, A).
+
+test(explain, [S, T] == [rejected, 'the host denied it']) :-
+    with_tools(denied(S, T)), !.
+
+denied(S, T, C) :-
+    prompt_compile(C, _{text: 'git change', denied: [tool(git_diff)]}, _{}, Compiled),
+    prompt_explain(Compiled, tool(git_diff), E),
+    get_dict(state, E, S),
+    get_dict(text, E, [T|_]).
+
+test(registry, Us == [tool(a), tool(b)]) :-
+    prompt_catalog_create(C),
+    prompt_catalog_register_tool_registry(C, [_{name: "a"}, _{name: b, description: "x"}], _{}, Us),
+    prompt_catalog_destroy(C).
+test(a_misspelt_option, error(existence_error(option, activated))) :-
+    prompt_catalog_create(C),
+    prompt_catalog_register(C, _{unit: tool(a)}, _{activated: always}).
+test(render_needs_python, error(existence_error(python, _))) :- prompt_render(x, _{}, _).
+test(schemas_need_python, error(existence_error(python, _))) :- prompt_compiler_tool_schemas(x, _).
+
+:- end_tests(rlm_prompt).
