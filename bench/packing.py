@@ -183,6 +183,8 @@ def measure(family: str, n: int, instances: int, seconds: float) -> dict[str, An
         items, limit = instance(family, n, seed)
         packing, spent = timed(items, limit)
         got, best = values(items, packing), optimum(items, limit)
+        if packing.proven and got < best:
+            raise AssertionError(f"{family} {n} {seed}: {got} is said to be the best, and {best} is possible")
         gaps.append(_gap(got[0], best[0]))
         if best[1] and got[0] >= best[0]:
             frontier.append(_gap(got[1], best[1]))

@@ -232,7 +232,7 @@ def check(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSON Lines or JSON file of tools.")],
     json_output: AsJson = False,
 ) -> None:
-    """List everything that is wrong with a catalog file: file, line, field."""
+    """List all that is wrong with a file: line, field."""
     from rlm.cli import work
 
     units, findings = work.checked(file)

@@ -10,26 +10,20 @@ from typing import Any, Literal
 from rlm.catalog.catalog import Catalog
 from rlm.catalog.snapshot import Snapshot
 from rlm.compiler import render, rules
-from rlm.compiler.forms import Block, Blocks
-from rlm.compiler.packer import Form, Item
-from rlm.compiler.packer import pack as pack_items
+from rlm.compiler.fit import fitted
 from rlm.compiler.render import Shown
-from rlm.compiler.tokens import TokenCounter, counter
+from rlm.compiler.tokens import counter
 from rlm.compiler.view import CompiledContext
 from rlm.errors import CompileError, ConfigurationError
 from rlm.model.base import digest_of, plain
 from rlm.model.ledger import Ledger
 from rlm.model.policy import Policy
-from rlm.model.selection import Chosen, Selection
+from rlm.model.selection import Selection
 from rlm.model.turn import Admitted, Class, Message, Turn, turn_of
 from rlm.symbolic.engine import engine
 
 FORMAT = 1
 """Raised whenever the same material may give other text or another choice."""
-
-_TIER_WEIGHT = {"pinned": 100_000, "selected": 100_000, "retained": 1000, "suggested": 200, "all_tools": 100}
-
-_blocks: dict[tuple[str, bool], Blocks] = {}
 
 
 def compile(
@@ -117,10 +111,9 @@ def _compiled(catalog: Catalog, turn: Turn, policy: Policy, native: bool, packin
     clock.stage("select")
     if packing:
         count = counter(policy.tokenizer)
-        shown, dropped, ledger = _packed(snapshot, selection, turn, policy, count, native)
+        shown, dropped, ledger = fitted(snapshot, selection, turn, policy, count, native=native)
         clock.stage("pack")
         text = render.texts(shown)
-        ledger = _settled(ledger, text, count)
         clock.stage("render")
         _sealed(snapshot, selection, shown, turn, policy, ledger)
         clock.stage("seal")
@@ -154,67 +147,6 @@ class _Clock:
         now = time.perf_counter()
         self.stages[name] = 1000 * (now - self._last)
         self._last = now
-
-
-# -- packing ----------------------------------------------------------------------------------------
-
-
-def _packed(
-    snapshot: Snapshot, selection: Selection, turn: Turn, policy: Policy, count: TokenCounter, native: bool
-) -> tuple[tuple[Shown, ...], dict[str, tuple[int, int]], Ledger]:
-    """The chosen units in the forms that fit, those that did not with (tokens, free), and the ledger so far."""
-    blocks = _blocks_for(count, native)
-    forms = {chosen.id: blocks.of(snapshot.units[chosen.id]) for chosen in selection.chosen}
-    said = render.conversation(turn)
-    task = sum(count.count(message["content"]) for message in said)
-    framing = render.REPLY_FRAMING + render.MESSAGE_FRAMING * (len(said) + 2)
-    headings = sum(count.count(heading) for heading in render.HEADINGS)
-    items = [_item(chosen, forms[chosen.id]) for chosen in selection.chosen]
-    packing = pack_items(items, fixed=task + framing + headings, limit=policy.limit)
-    shown = []
-    spent = dict.fromkeys(Class, 0)
-    for chosen in selection.chosen:
-        form = packing.choice[chosen.id]
-        if form is not None:
-            block = next(block for block in forms[chosen.id] if block.form == form.name)
-            shown.append(Shown(snapshot.units[chosen.id], block, chosen.klass))
-            spent[chosen.klass] += block.tokens
-    dropped = {id: (tokens, free) for id, tokens, free in packing.dropped}
-    ledger = Ledger(
-        task=task,
-        framing=framing,
-        limit=policy.limit,
-        tokenizer=count.name,
-        exact=count.exact,
-        **{klass.value: tokens for klass, tokens in spent.items()},
-    )
-    return render.in_order(shown, turn.retained), dropped, ledger
-
-
-def _blocks_for(count: TokenCounter, native: bool) -> Blocks:
-    key = (count.name, native)
-    if key not in _blocks:
-        _blocks[key] = Blocks(count, native=native)
-    return _blocks[key]
-
-
-def _item(chosen: Chosen, blocks: tuple[Block, ...]) -> Item:
-    return Item(
-        id=chosen.id,
-        klass=chosen.klass,
-        requires=chosen.needs,
-        forms=tuple(Form(block.form, block.tokens, block.utility) for block in blocks),
-        weight=max(1, chosen.score) + _TIER_WEIGHT.get(chosen.tier, 0),
-        must_stay=chosen.klass in (Class.PINNED, Class.MANDATORY),
-    )
-
-
-def _settled(ledger: Ledger, text: render.Texts, count: TokenCounter) -> Ledger:
-    """The ledger with the headings that are really there, and the total."""
-    headings = sum(count.count(heading) for heading in text.headings)
-    units = ledger.pinned + ledger.mandatory + ledger.periphery + ledger.frontier
-    total = ledger.task + headings + units + ledger.framing
-    return ledger.model_copy(update={"headings": headings, "total": total})
 
 
 def _sealed(

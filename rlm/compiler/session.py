@@ -132,14 +132,14 @@ class Session:
 
     def _superseders(self, view: CompiledContext, kept: set[str]) -> tuple[str, ...]:
         units = view._snapshot.units
-        found = []
-        for id, rows in view.selection.rejected.items():
-            for row in rows:
-                through = units.get(row.get("through", id))
-                if row["kind"] == "conflict_with" and row["unit"] in kept and through is not None:
-                    if row["unit"] in superseded(through, units):
-                        found.append(id)
-        return tuple(found)
+        return tuple(
+            id
+            for id, rows in view.selection.rejected.items()
+            for row in rows
+            if row["kind"] == "conflict_with"
+            and row["unit"] in kept
+            and row["unit"] in superseded(units[row.get("through", id)], units)
+        )
 
     def _grows(self, view: CompiledContext) -> bool:
         """Whether the new block begins with the old one, byte for byte."""

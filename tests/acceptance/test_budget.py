@@ -124,7 +124,7 @@ def _check_charges_lax(seen: Seen) -> None:
 
 
 def _roomy(budget: int | None = None, **policy: Any) -> rlm.Policy:
-    return EVERYTHING.model_copy(update={"budget": budget, **policy})
+    return rlm.Policy(**{**dict(EVERYTHING), "budget": budget, **policy})
 
 
 def _refused(ask: Asking, catalog: rlm.Catalog, query: str, budget: int, **policy: Any) -> BudgetError:

@@ -1,0 +1,138 @@
+"""From what the rules chose to what fits: prices, the packer, and the ledger that the two add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from rlm.catalog.snapshot import Snapshot
+from rlm.compiler import render
+from rlm.compiler.forms import Block, Blocks
+from rlm.compiler.packer import Dropped, Form, Item, Packing, pack
+from rlm.compiler.render import Shown
+from rlm.compiler.tokens import TokenCounter
+from rlm.errors import BudgetError
+from rlm.model.ledger import Ledger
+from rlm.model.policy import Policy
+from rlm.model.selection import Chosen, Selection
+from rlm.model.turn import Class, Turn
+
+_TIER_WEIGHT = {"pinned": 100_000, "selected": 100_000, "retained": 1000, "suggested": 200, "all_tools": 100}
+_STAYING = (Class.PINNED, Class.MANDATORY)
+
+_blocks: dict[tuple[str, bool, bool], Blocks] = {}
+
+
+def fitted(
+    snapshot: Snapshot, selection: Selection, turn: Turn, policy: Policy, count: TokenCounter, *, native: bool
+) -> tuple[tuple[Shown, ...], dict[str, tuple[int, int]], Ledger]:
+    """The chosen units in the forms that fit, in the order of rendering; those that did not, each with the tokens
+    that it needs and those that were free; and the ledger.
+
+    Raises:
+        BudgetError: ``over_budget``, where what must be shown does not fit.
+    """
+    blocks = _blocks_for(count, native)
+    forms = {chosen.id: blocks.of(snapshot.units[chosen.id]) for chosen in selection.chosen}
+    said = render.conversation(turn)
+    task = sum(count.count(message["content"]) for message in said)
+    framing = render.REPLY_FRAMING + render.MESSAGE_FRAMING * (len(said) + 2)
+    packer = _Packer(snapshot, selection.chosen, forms, count, fixed=task + framing, limit=policy.limit)
+    shown, packing, headings = packer.packed()
+    spent = dict.fromkeys(Class, 0)
+    for item in shown:
+        spent[item.klass] += item.block.tokens
+    ledger = Ledger(
+        task=task,
+        headings=headings,
+        framing=framing,
+        total=task + headings + framing + sum(spent.values()),
+        limit=policy.limit,
+        tokenizer=count.name,
+        exact=count.exact,
+        **{klass.value: tokens for klass, tokens in spent.items()},
+    )
+    dropped = {id: (tokens, free) for id, tokens, free in packing.dropped}
+    return render.in_order(shown, turn.retained), dropped, ledger
+
+
+def _blocks_for(count: TokenCounter, native: bool) -> Blocks:
+    key = (count.name, count.exact, native)
+    if key not in _blocks:
+        _blocks[key] = Blocks(count, native=native)
+    return _blocks[key]
+
+
+class _Packer:
+    """Packs, and pays for no heading that is not there: which ones are needed depends on what fits."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        chosen: tuple[Chosen, ...],
+        forms: Mapping[str, tuple[Block, ...]],
+        count: TokenCounter,
+        *,
+        fixed: int,
+        limit: int,
+    ) -> None:
+        self._snapshot, self._chosen, self._forms, self._count = snapshot, chosen, forms, count
+        self._fixed, self._limit = fixed, limit
+        self._items = [_item(one, forms[one.id]) for one in chosen]
+
+    def packed(self) -> tuple[list[Shown], Packing, int]:
+        """What is shown, how it was packed, and the tokens of the headings."""
+        whole = [self._shown(one, self._forms[one.id][0]) for one in self._chosen]
+        staying = [item for item in whole if item.klass in _STAYING]
+        try:
+            return self._with(set(render.texts(whole).headings))
+        except BudgetError:
+            return self._with(set(render.texts(staying).headings))
+
+    def _with(self, headings: set[str]) -> tuple[list[Shown], Packing, int]:
+        items = self._items
+        while True:
+            packing = pack(items, fixed=self._fixed + self._tokens(headings), limit=self._limit)
+            shown = [
+                self._shown(one, self._block(one.id, form.name))
+                for one in self._chosen
+                if (form := packing.choice.get(one.id)) is not None
+            ]
+            used = set(render.texts(shown).headings)
+            if used <= headings:
+                return shown, self._complete(packing), self._tokens(used)
+            headings |= used
+            if self._fixed + self._tokens(headings) + self._least() > self._limit:
+                items = [item for item in items if item.must_stay]
+
+    def _least(self) -> int:
+        return sum(item.forms[0].tokens for item in self._items if item.must_stay)
+
+    def _tokens(self, headings: Iterable[str]) -> int:
+        return sum(self._count.count(heading) for heading in headings)
+
+    def _shown(self, one: Chosen, block: Block) -> Shown:
+        return Shown(self._snapshot.units[one.id], block, one.klass)
+
+    def _block(self, id: str, form: str) -> Block:
+        return next(block for block in self._forms[id] if block.form == form)
+
+    def _complete(self, packing: Packing) -> Packing:
+        """The packing with every unit that was not even tried as dropped."""
+        tried = packing.choice
+        missing = [item for item in self._items if item.id not in tried]
+        if not missing:
+            return packing
+        dropped = [Dropped(item.id, min(form.tokens for form in item.forms), packing.free) for item in missing]
+        return replace(packing, dropped=(*packing.dropped, *dropped))
+
+
+def _item(chosen: Chosen, blocks: tuple[Block, ...]) -> Item:
+    return Item(
+        id=chosen.id,
+        klass=chosen.klass,
+        requires=chosen.needs,
+        forms=tuple(Form(block.form, block.tokens, block.utility) for block in blocks),
+        weight=max(1, chosen.score) + _TIER_WEIGHT.get(chosen.tier, 0),
+        must_stay=chosen.klass in _STAYING,
+    )
