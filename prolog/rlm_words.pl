@@ -53,11 +53,14 @@ fold(Text, Folded) :-
     downcase_atom(Plain, Folded).
 
 %   plain(+Text, -Plain:atom): as `Text`, but for compatibility forms, accents and invisible characters.
+%   unicode_map/3 ends the process where nothing of a text is left, so there is always a `|` at its end.
 plain(Text, Plain) :-
     (   ascii(Text)
     ->  atom_string(Plain, Text)
-    ;   unicode_map(Text, Mapped, [compat, compose, stripmark, ignore]),
-        atom_string(Plain, Mapped)
+    ;   atomic_list_concat([Text, '|'], Guarded),
+        catch(unicode_map(Guarded, Mapped, [compat, compose, stripmark, ignore]), error(_, _), fail)
+    ->  sub_atom(Mapped, 0, _, 1, Plain)
+    ;   atom_string(Plain, Text)            % it holds a code that is no character
     ).
 
 ascii(Text) :-

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlm.catalog.catalog import Catalog
-from rlm.catalog.imports import read_file
+from rlm.catalog.imports import read_file, units_of_file
 from rlm.compiler.compile import compile as compile_view
 from rlm.compiler.view import CompiledContext
 from rlm.errors import ConfigurationError
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 def load(files: Iterable[Path], pins: Iterable[str] | None) -> Catalog:
     """A catalog of the files' tools, with the pinned ones pinned."""
-    catalog = Catalog()
-    for file in files:
-        catalog.add_file(file)
-    pinned = [catalog[id].model_copy(update={"activation": Activation.ALWAYS}) for id in pins or ()]
-    catalog.add(*pinned, replace=True)
+    pinned = set(pins or ())
+    units = [unit for file in files for unit in units_of_file(file, {})]
+    always = {"activation": Activation.ALWAYS}
+    catalog = Catalog(unit.model_copy(update=always) if unit.id in pinned else unit for unit in units)
+    for id in sorted(pinned):
+        catalog[id]  # where it is not there, this says so
     return catalog
 
 

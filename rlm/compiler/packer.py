@@ -134,9 +134,7 @@ def _packing(
         if form is not None:
             spent[items[id].klass] += form.tokens
     total = fixed + sum(spent.values())
-    out = [
-        Dropped(id, sum(smallest(item).tokens for item in missing(id, items, choice)), limit - total)
-        for id, form in choice.items()
-        if form is None
-    ]
-    return Packing(choice, tuple(out), spent, total, limit - total, proven)
+    free = limit - total
+    least = {id: smallest(items[id]).tokens for id, form in choice.items() if form is None}
+    out = [Dropped(id, sum([least[item.id] for item in missing([id], items, choice)]), free) for id in least]
+    return Packing(choice, tuple(out), spent, total, free, proven)

@@ -106,7 +106,11 @@ PLANTS: dict[str, Callable[[Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("handler", [print, lambda: "x", Handler(), Handler, git_diff], ids=str)
+@pytest.mark.parametrize(
+    "handler",
+    [print, lambda: "x", Handler(), Handler, git_diff.handler],
+    ids=["builtin", "lambda", "object", "class", "function"],
+)
 @pytest.mark.parametrize("place", PLANTS)
 def test_p23_a_unit_that_carries_a_callable_is_refused(place: str, handler: Any) -> None:
     with pytest.raises(UnitError) as caught:
@@ -164,6 +168,7 @@ def test_p23_nothing_but_plain_values_crosses_to_the_rules_or_into_a_unit(ask: A
             content=Word("Word for word."),
             aliases=(Word("words"),),
             triggers=(rlm.Trigger(value=Word("git change")),),
+            activation="always",
         )
     )
     seen = ask(
@@ -188,12 +193,14 @@ def test_p23_nothing_but_plain_values_crosses_to_the_rules_or_into_a_unit(ask: A
 
 def test_p23_no_handler_stays_in_a_unit_of_a_tool() -> None:
     catalog = two_tools()
+    catalog.add(rlm.Unit("tool:word", description=Word("x"), content=Word("y"), aliases=[Word("z")]))
     for unit in catalog:
         dumped = unit.model_dump(mode="python")
         stack: list[Any] = [dumped]
         while stack:
             value = stack.pop()
             assert not callable(value)
+            assert not isinstance(value, Word)
             stack.extend(
                 value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
             )
@@ -226,7 +233,7 @@ def test_p23_a_schema_is_copied_and_not_shared_with_the_host() -> None:
         {"admitted": [print]},
         {"retained": [print]},
     ],
-    ids=str,
+    ids=lambda options: json.dumps(options, default=lambda _: "print"),
 )
 def test_p23_no_callable_gets_in_with_the_evidence(ask: Asking, options: dict[str, Any]) -> None:
     before = ask.requests
@@ -285,7 +292,7 @@ ATTACKS = (
 IDS = [f"tool:{name}" for name in KEPT_OUT]
 WHERE = ("text", "user", "assistant", "system", "tool", "needs", "history")
 LINES = st.one_of(
-    st.builds(lambda attack, id: attack.format(id=id), st.sampled_from(ATTACKS), st.sampled_from(IDS)),
+    st.builds(lambda attack, unit: attack.format(id=unit), st.sampled_from(ATTACKS), st.sampled_from(IDS)),
     st.text(st.characters(exclude_categories=["Cs"], max_codepoint=0x2FFF), max_size=40),
 )
 

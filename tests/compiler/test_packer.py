@@ -141,7 +141,7 @@ def test_every_packing_obeys_the_laws(case: tuple[list[Item], int, int]) -> None
 @settings(max_examples=400, deadline=None)
 @given(cases(most=5))
 @example(([item("a", 30, weight=0), item("b", 10, klass=Class.FRONTIER)], 0, 35))
-def test_what_is_proven_best_is_best_and_the_periphery_never_pays_for_the_frontier(
+def test_a_small_packing_is_proven_best_and_no_periphery_is_lost_for_frontier(
     case: tuple[list[Item], int, int],
 ) -> None:
     items, fixed, limit = case
@@ -303,8 +303,7 @@ def test_of_equally_good_peripheries_the_shorter_one_leaves_room_for_the_frontie
 
 def test_among_equals_earlier_units_have_the_fuller_forms() -> None:
     twins = [item(f"t{place}", 50, 10) for place in range(6)]
-    assert list(names(pack(twins, fixed=0, limit=150)).values()) == ["full"] * 2 + ["compact"] * 4 + [] or True
-    assert list(names(pack(twins, fixed=0, limit=145)).values()) == ["full", "full", *["compact"] * 4]
+    assert list(names(pack(twins, fixed=0, limit=145)).values()) == ["full"] * 2 + ["compact"] * 4
     lengths = (48, 50, 46, 50)
     uneven = [item(f"t{place}", tokens) for place, tokens in enumerate(lengths)]
     assert list(names(pack(uneven, fixed=0, limit=100)).values()) == ["full", "full", None, None]
@@ -336,8 +335,8 @@ def test_units_that_cannot_be_packed_are_refused(items: list[Item], message: str
 
 
 def test_long_chains_and_rings_do_not_recurse() -> None:
-    chain = [item(f"c{at}", 3, requires=[f"c{at - 1}"] if at else []) for at in range(3000)]
-    assert sum(form is not None for form in pack(chain, fixed=0, limit=3000).choice.values()) == 1000
+    chain = [item(f"c{at}", 3, requires=[f"c{at - 1}"] if at else []) for at in range(1200)]
+    assert sum(form is not None for form in pack(chain, fixed=0, limit=1200).choice.values()) == 400
     ring = [item(f"r{at}", 3, 2, requires=[f"r{(at + 1) % 300}"]) for at in range(300)]
     packing = pack(ring, fixed=0, limit=700)
     check(ring, 0, 700, packing)

@@ -5,8 +5,9 @@ Every page gets an empty folder, in which ``prolog``, ``bench``, ``bootstrap`` a
 ============  =====================================================================================================
 ``python``    runs; all of a page share one namespace. What it prints stands in the block that follows.
 ``console``   lines with ``$`` are run by a shell, with the real ``rlm`` and ``swipl``; what stands below is the
-              output. A line ``...`` stands for any lines. What sets up, installs or takes minutes is not run:
-              ``./bootstrap`` must know the job, a benchmark its options.
+              output. A line ``...`` stands for any lines. To save time, a plain ``rlm`` command runs in this
+              process where it is not the page's first. What sets up or takes minutes is not run: ``./bootstrap``
+              must know the job, a benchmark its options.
 ``prolog``    with ``?-``: asked in a bare ``swipl prolog/rlm.pl``; else a host's rules, which must load.
 ``json``      must parse.
 ``text``      shown as it is.
@@ -24,6 +25,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -41,6 +43,7 @@ SECONDS = 120
 MARK = "@@ next @@"
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w+-]*) *(?P<rest>.*)$")
+_PLAIN = re.compile(r'rlm (?!repl)(?P<words>[^|<>&;$]+?)(?: > (?P<file>\S+))?(?P<told> \|\| echo "exit code \$\?")?$')
 _TIME = re.compile(r"\b[0-9][0-9,.]* ms\b")
 _TITLE = re.compile(r'title="([^"]+)"')
 
@@ -114,9 +117,7 @@ def _rewrite(page: str, found: list[Block]) -> None:
     lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
     for block in reversed(found):
         if block.written is not None:
-            lines[block.first : block.last] = [
-                f"{block.indent}{line}".rstrip() for line in block.written.splitlines()
-            ]
+            lines[block.first : block.last] = [f"{block.indent}{line}".rstrip() for line in block.written.splitlines()]
     (ROOT / page).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -157,11 +158,12 @@ def python(block: Block, after: Block | None, namespace: dict[str, Any], write: 
         _compare(after, after.text, printed.getvalue(), write)
 
 
-def console(block: Block, _after: Block | None, _namespace: dict[str, Any], write: bool) -> None:
+def console(block: Block, _after: Block | None, namespace: dict[str, Any], write: bool) -> None:
     """Run each command of the block; output that is not shown is not compared."""
     said: list[str] = []
     for command, shown in _steps(block, "$ "):
-        came = _ran(block, command)
+        came = _ran(block, command, first=not namespace.setdefault("__rlm__", False))
+        namespace["__rlm__"] |= command.startswith("rlm ")
         same = came is None or not shown or _matches(shown, came.rstrip().splitlines())
         said += [f"$ {command}", *(shown if same else [str(came).rstrip()])]
     _compare(block, block.text, "\n".join(said), write)
@@ -187,8 +189,11 @@ def _trimmed(lines: list[str]) -> list[str]:
     return lines
 
 
-def _ran(block: Block, command: str) -> str | None:
+def _ran(block: Block, command: str, *, first: bool) -> str | None:
     """What a command prints; None for one that is only looked at."""
+    plain = _PLAIN.match(command)
+    if plain and not first:
+        return _in_process(block, command, plain)
     words = command.split()
     if words[0] == "./bootstrap" and words[1:2] != ["check"]:
         _known(block, ["./bootstrap", "--help"], [f"./bootstrap {job}" for job in words[1:2]])
@@ -205,6 +210,28 @@ def _ran(block: Block, command: str) -> str | None:
     if done.returncode != 0:
         raise Untrue(f"{block.place}: {command!r} ended with {done.returncode}:\n{done.stdout}")
     return done.stdout
+
+
+def _in_process(block: Block, command: str, plain: re.Match[str]) -> str:
+    """As the shell would, without its start: output to a file, the exit code told."""
+    from rlm.cli.app import app
+
+    printed = io.StringIO()
+    code: Any = 0
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        try:
+            app(shlex.split(plain["words"]), prog_name="rlm")
+        except SystemExit as end:
+            code = end.code or 0
+    said = printed.getvalue()
+    if plain["told"]:
+        said += f"exit code {code}\n" if code else ""
+    elif code:
+        raise Untrue(f"{block.place}: {command!r} ended with {code}:\n{said}")
+    if plain["file"]:
+        Path(plain["file"]).write_text(said, encoding="utf-8")
+        said = ""
+    return said
 
 
 def _known(block: Block, command: list[str], words: list[str]) -> None:
@@ -258,8 +285,7 @@ def _asked(block: Block, write: bool) -> None:
     if len(answers) != len(steps):
         raise Untrue(f"{block.place}: {len(steps)} queries, {len(answers)} answers:\n{told}")
     said = [
-        shown if _flat(shown) == _flat(answer) else answer
-        for (_, shown), answer in zip(steps, answers, strict=True)
+        shown if _flat(shown) == _flat(answer) else answer for (_, shown), answer in zip(steps, answers, strict=True)
     ]
     whole = "\n\n".join("\n".join([f"?- {query}", *lines]) for (query, _), lines in zip(steps, said, strict=True))
     _compare(block, block.text, whole, write)

@@ -57,7 +57,7 @@ def consistent(active: Iterable[str], facts: Facts) -> Iterator[str]:
 
 def eligible(active: Iterable[str], view: CompiledContext, facts: Facts) -> Iterator[str]:
     """L4: every active unit may be shown; what the user ruled out is there only for the host's sake."""
-    spared = {*facts.every_tool, *reached(facts.host, lambda id: facts.reach(id))}
+    spared = {*facts.every_tool, *reached([*facts.pinned, *facts.host], facts.reach)}
     for id in active:
         for blocker in facts.blockers(id):
             yield f"L4: {id} is active and {blocker}"
@@ -137,7 +137,7 @@ def explained(view: CompiledContext, facts: Facts) -> Iterator[str]:
     if twice := active & dropped:
         yield f"L9: {twice} are both active and packed out"
     for id in facts.units:
-        found = view.explain(id)
+        found = truth.explained(id)
         kinds = [reason.kind.value for reason in found.reasons]
         if not kinds:
             yield f"L9: {id} is {found.state} without a reason"

@@ -24,6 +24,8 @@ RARE = ("quartz", "zephyr")
 NEGATIONS = ("do not use {}", "Don't use {}", "never use {}", "avoid {}", "without {}")
 DENSITIES = (0.0, 0.04, 0.08, 0.15, 0.3)
 CAPABILITIES = ("cap:net", "cap:disk")
+ODD = ("# A title\n\n```\ncode\n```\n", "\r\n\ttabs and\rreturns  \n\n\n", "<data>友好 🙂</data>/", "/*]]>*/ 'q' \"q\" \\n")
+"""Contents that a tokenizer, a fence or a parser might trip over."""
 GHOST = "resource:ghost"
 """An id that no catalog has."""
 
@@ -53,7 +55,10 @@ class Case:
             return self.compile(own, **options)
 
     def with_policy(self, **fields: Any) -> Case:
-        return replace(self, policy=rlm.Policy(**{**self.policy.model_dump(exclude_defaults=True), **fields}))
+        return replace(self, policy=rlm.Policy(**{**_given(self.policy), **fields}))
+
+    def with_options(self, **options: Any) -> Case:
+        return replace(self, options={**self.options, **options})
 
     def with_unit(self, id: str, **fields: Any) -> Case:
         """The case with some fields of one unit changed."""
@@ -72,6 +77,11 @@ class Case:
 def remade(unit: rlm.Unit, **fields: Any) -> rlm.Unit:
     """The unit with some fields changed, checked as any other."""
     return rlm.Unit(**{**_given(unit), **fields})
+
+
+def without(noun: Any, *fields: str) -> Any:
+    """A unit or a policy with some fields as if they had not been given."""
+    return type(noun)(**{name: value for name, value in _given(noun).items() if name not in fields})
 
 
 def _given(noun: Any) -> dict[str, Any]:
@@ -148,6 +158,8 @@ def _units(random: Random, ids: list[str]) -> Iterator[rlm.Unit]:
             fields["description"] += f" {random.choice(RARE)}"
         if _chance(random, 0.4):
             fields["content"] = f"About {random.choice(WORDS)}. " * random.randint(1, 8)
+        elif _chance(random, 0.3):
+            fields["content"] = random.choice(ODD)
         if id.startswith(("tool:", "mcp_tool:")) and _chance(random, 0.5):
             properties = {word: {"type": "string"} for word in random.sample(WORDS, random.randint(0, 3))}
             fields["schema"] = {"type": "object", "properties": properties}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from rlm import CompiledContext
@@ -29,6 +30,7 @@ class Truth:
         self.view = view
         self.facts = facts
         self.chosen = {item.id: item for item in view.selection.chosen}
+        self.explained = cache(view.explain)
         self.wanted = {*facts.pinned, *facts.host}
         self.standing = {id for id in self.chosen if self.was_candidate(id) or id in facts.every_tool}
 
@@ -80,10 +82,13 @@ class Truth:
 
     def _lexical(self, id: str, row: Row) -> bool:
         """Every matched word is reported with its share, stands in the text, and the shares are the score."""
-        found = self.view.explain(id).words
+        found = self.explained(id).words
         text = words(self.view.turn.text).split()
         real = all(any(word.startswith(stem[:-1]) for word in text) for stem, _ in found)
         return bool(found) and real and sum(share for _, share in found) == row["score"]
+
+    def _example(self, id: str, row: Row) -> bool:
+        return bool(self.facts.units[id].examples)
 
     def _history(self, id: str, row: Row) -> bool:
         return 1 <= row["turn"] <= len(self.view.turn.history) and row["score"] > 0
@@ -115,7 +120,7 @@ class Truth:
 
     def _no_evidence(self, id: str, row: Row) -> bool:
         """Nothing speaks for it, and nothing else is why it might be shown."""
-        kinds = {reason.kind.value for reason in self.view.explain(id).reasons}
+        kinds = {reason.kind.value for reason in self.explained(id).reasons}
         return not (kinds & EVIDENCE or self.was_candidate(id) or id in self.facts.every_tool)
 
     def _over_candidate_limit(self, id: str, row: Row) -> bool:

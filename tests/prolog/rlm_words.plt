@@ -13,6 +13,14 @@ test(digits_stay, Ws == [oauth2, s3]) :- identifier_words('oauth2 s3', Ws).
 test(accents, F == 'cafe naive') :- fold('Café naïve', F).
 test(ligature_and_width, F == 'file abc') :- fold('ﬁle ＡＢＣ', F).
 test(invisible, F == github) :- fold('git\u200bhub', F).
+test(nothing_left, F == '') :- fold('\u0301\u200b', F).
+test(no_character, [nondet, true(sub_atom(F, 0, 1, _, a))]) :- fold('a\uFFFF', F).
+test(no_crash_on_any_code, Bad == []) :-
+    findall(C,
+            ( between(0x80, 0x2fff, C),
+              char_code(A, C),
+              \+ ( tokens(A, Ts), token_words(Ts, _), terms(english, A, _) ) ),
+            Bad).
 test(turkish_capitals, F == istanbul) :- fold('İstanbul', F).
 test(umlauts, F == 'uber grosse') :- fold('Über Grosse', F).
 test(chinese_bigrams, Ws == [天气, 气预, 预报]) :- identifier_words(天气预报, Ws).

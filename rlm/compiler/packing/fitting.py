@@ -52,10 +52,10 @@ class Fitting:
 
     def maximise(self, klass: Class) -> None:
         """Add what is worth most in one class, with what it requires of any class."""
-        wanted = [item for item in self.optional if item.klass is klass]
+        wanted = [item.id for item in self.optional if item.klass is klass]
         if not wanted:
             return
-        ids = {each.id for item in wanted for each in missing(item.id, self.items, self.choice)}
+        ids = {item.id for item in missing(wanted, self.items, self.choice)}
         nodes = self.nodes([item for item in self.optional if item.id in ids], klass)
         if not any(rungs[-1].worth for node in nodes for rungs in node.rungs):
             return
@@ -108,8 +108,8 @@ class Fitting:
     def fill(self) -> None:
         """Leave nothing out that still fits, and nothing short that could be whole."""
         for item in self.optional:
-            if self.choice[item.id] is None:
-                together = [(each, smallest(each)) for each in missing(item.id, self.items, self.choice)]
+            if self.choice[item.id] is None and smallest(item).tokens <= self.room:
+                together = [(each, smallest(each)) for each in missing([item.id], self.items, self.choice)]
                 if sum(form.tokens for _, form in together) <= self.room:
                     for each, form in together:
                         self.take(each, form)

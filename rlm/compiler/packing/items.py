@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rlm.model.turn import Class
@@ -37,9 +37,10 @@ def smallest(item: Item) -> Form:
     return min(item.forms, key=lambda form: (form.tokens, -form.utility))
 
 
-def missing(id: str, items: Mapping[str, Item], choice: Choice) -> list[Item]:
-    """The unit and all that it requires, directly or not, that is among ``items`` and not kept."""
-    queue, seen = [items[id]], {id}
+def missing(ids: Iterable[str], items: Mapping[str, Item], choice: Choice) -> list[Item]:
+    """These units and all that they require, directly or not, that is among ``items`` and not kept."""
+    queue = [items[id] for id in ids]
+    seen = {item.id for item in queue}
     for item in queue:
         for need in item.requires:
             if need not in seen and need in items and choice[need] is None:

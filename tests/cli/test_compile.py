@@ -1,0 +1,237 @@
+"""``rlm compile`` and ``rlm explain``: for people, for programs, and how they fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import REAL, RLM, SECONDS, Run, environment, error_of
+
+QUERY = "review what changed in git"
+
+
+def test_compile_prints_a_table_with_reasons(rlm: Run, tools: Path) -> None:
+    printed = rlm("compile", QUERY, "--catalog", tools, "--deny", "tool:git_push").stdout
+    assert "\x1b" not in printed
+    lines = printed.splitlines()
+    assert lines[0].split() == ["unit", "form", "tokens", "why"]
+    (diff,) = [line for line in lines if line.startswith("tool:git_diff")]
+    assert re.search(r"tool:git_diff +full +\d+  words of the text count \d\.\d\d \(", diff)
+    (push,) = [line for line in lines if line.startswith("tool:git_push")]
+    assert "the host denied it" in push
+    assert re.fullmatch(r"1 of 4 units, \d+ of [\d,]+ tokens, fingerprint [0-9a-f]{12}", lines[-1])
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_compile_json_is_one_object_with_what_is_promised(rlm: Run, tools: Path) -> None:
+    found = json.loads(rlm("compile", QUERY, "-c", tools, "--budget", 500, "--json").stdout)
+    assert found["active"] == ["tool:git_diff", "tool:git_push"]
+    assert sorted(found["tools"]) == ["git_diff", "git_push"]
+    assert found["rejected"] == {}
+    assert 0 < found["ledger"]["total"] <= found["ledger"]["limit"] == 500
+    assert re.fullmatch("[0-9a-f]{64}", found["fingerprint"])
+    assert found["counts"] == {"units": 4, "candidates": 2, "active": 2}
+    assert {"select", "pack", "render"} <= set(found["timings_ms"])
+
+
+def test_every_option_reaches_the_policy(rlm: Run, tools: Path) -> None:
+    options = ["--pin", "tool:weather", "--select", "tool:project_search", "--capability", "tool:w*"]
+    options += ["--capability", "tool:project_*", "--limit", "1"]
+    found = json.loads(rlm("compile", QUERY, "-c", tools, *options, "--json").stdout)
+    assert found["active"] == ["tool:weather", "tool:project_search"]
+    assert found["rejected"]["tool:git_diff"][0] == {
+        "kind": "capability_missing",
+        "capability": "tool:git_diff",
+    }
+    everything = json.loads(rlm("compile", QUERY, "-c", tools, "--mode", "all_tools", "--json").stdout)
+    assert sorted(everything["tools"]) == ["git_diff", "git_push", "project_search", "weather"]
+
+
+def test_several_files_are_one_catalog(rlm: Run, tools: Path, tmp_path: Path) -> None:
+    other = tmp_path / "more.json"
+    other.write_text('[{"name": "git_log", "description": "What changed in git, commit by commit"}]')
+    found = json.loads(rlm("compile", QUERY, "-c", tools, "-c", other, "--json").stdout)
+    assert found["counts"]["units"] == 5
+    assert "git_log" in found["tools"]
+
+
+def test_what_is_saved_is_a_session(rlm: Run, tools: Path, tmp_path: Path) -> None:
+    file = tmp_path / "s.rlm"
+    rlm("compile", QUERY, "-c", tools, "--save", file)
+    assert file.read_text(encoding="utf-8").startswith("session(")
+    assert file.stat().st_mode & 0o077 == 0
+
+
+def test_explain_says_why_and_what_would_change_it(rlm: Run, tools: Path) -> None:
+    shown = rlm("explain", QUERY, "tool:git_diff", "-c", tools).stdout
+    assert shown.startswith("tool:git_diff is active, in its full form:\n  - words of the text count ")
+    assert shown.endswith("tool:git_diff is shown already\n")
+    denied = json.loads(rlm("explain", QUERY, "tool:git_push", "-c", tools, "--deny", "*push", "--json").stdout)
+    assert (denied["state"], denied["reasons"][0]["kind"]) == ("rejected", "denied")
+    assert denied["what_if"] == {"unit": "tool:git_push", "changes": [{"undeny": "tool:git_push"}], "blocker": None}
+    assert "the host denied it" in denied["text"]
+
+
+def test_a_terminal_gets_lines_that_fit(tools: Path) -> None:
+    for columns in (40, 80, 120):
+        printed = in_terminal(["compile", QUERY, "-c", str(tools)], columns)
+        assert "\x1b[" in printed
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", printed)
+        assert max(len(line) for line in plain.splitlines()) <= columns
+    assert re.search(r"^tool:git_diff ", plain, re.MULTILINE)
+
+
+def in_terminal(args: list[str], columns: int) -> str:
+    """What the program prints on a terminal of that width."""
+    parent, child = pty.openpty()
+    process = subprocess.Popen(
+        [str(RLM), *args],
+        stdin=subprocess.DEVNULL,
+        stdout=child,
+        stderr=subprocess.PIPE,
+        env=environment(COLUMNS=str(columns)),
+    )
+    os.close(child)
+    said = b""
+    while True:
+        try:
+            part = os.read(parent, 65536)
+        except OSError:  # the other end is closed: the program has ended
+            break
+        if not part:
+            break
+        said += part
+    os.close(parent)
+    assert process.stderr is not None
+    problems = process.stderr.read().decode()
+    assert (process.wait(SECONDS), problems) == (0, "")
+    process.stderr.close()
+    return said.decode().replace("\r\n", "\n")
+
+
+def test_a_reader_that_goes_away_is_no_crash(tools: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [str(RLM), "compile", QUERY, "-c", str(tools), "--json"],
+        stdin=subprocess.DEVNULL,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        timeout=SECONDS,
+        env=environment(),
+        check=False,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_letters_that_stdout_cannot_write_are_escaped(rlm: Run, tmp_path: Path) -> None:
+    file = tmp_path / "tools.jsonl"
+    file.write_text('{"name": "wetter", "description": "Wetter für die Straße"}\n', encoding="utf-8")
+    ascii_only = {"PYTHONIOENCODING": "ascii"}
+    rlm("compile", "Straße", "-c", file, **ascii_only)
+    printed = rlm("explain", "Straße für", "tool:wetter", "-c", file, "--json", **ascii_only).stdout
+    assert json.loads(printed)["words"]
+
+
+def test_p19_an_unknown_mode_is_told_as_data(rlm: Run, tools: Path) -> None:
+    error = error_of(rlm("compile", QUERY, "-c", tools, "--mode", "al_tools", "--json", code=1))
+    assert error["kind"] == "invalid_prompt_compile_mode"
+    assert "did you mean 'all_tools'" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("args", "phase", "kind", "hint"),
+    [
+        (["--pin", "tool:git_dif"], "catalog", "unknown_unit", "did you mean 'tool:git_diff'"),
+        (["--pin", "git_diff"], "catalog", "unknown_unit", "did you mean 'tool:git_diff'"),
+        (["--pin", "tool:git_diff", "--budget", "5"], "budget", "over_budget", "tool:git_diff"),
+        (["--pin", "tool:git_diff", "--deny", "tool:git*"], "compile", "pinned_blocked", "tool:git_diff"),
+        (["--save", "session.txt"], "configuration", "wrong_suffix", ".rlm"),
+        (["--save", "/nowhere/s.rlm"], "configuration", "cannot_write", "/nowhere/s.rlm"),
+    ],
+)
+def test_what_fails_is_one_json_object_on_stderr(
+    rlm: Run, tools: Path, args: list[str], phase: str, kind: str, hint: str
+) -> None:
+    error = error_of(rlm("compile", QUERY, "-c", tools, *args, code=1))
+    assert (error["phase"], error["kind"]) == (phase, kind)
+    assert hint in error["message"]
+
+
+def test_an_unknown_unit_cannot_be_explained(rlm: Run, tools: Path) -> None:
+    error = error_of(rlm("explain", QUERY, "tool:gitdiff", "-c", tools, code=1))
+    assert error["detail"] == {"unit": "tool:gitdiff"}
+    assert "did you mean 'tool:git_diff'" in error["message"]
+
+
+def test_a_missing_prolog_is_told_with_the_command_that_installs_it(rlm: Run, tools: Path) -> None:
+    error = error_of(rlm("compile", QUERY, "-c", tools, code=1, RLM_SWIPL="/nowhere/swipl"))
+    assert (error["phase"], error["kind"]) == ("engine", "prolog_missing")
+    assert "/nowhere/swipl" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("args", "hint"),
+    [
+        (["comple", "x"], "compile"),
+        (["compile", "x", "--catalog", "{tools}", "--budgt", "5"], "--budget"),
+        (["compile", "x"], "--catalog"),
+        (["compile"], "query"),
+        (["compile", "x", "-c", "/nowhere.jsonl"], "/nowhere.jsonl"),
+        (["compile", "x", "-c", "{tools}", "--budget", "many"], "--budget"),
+        (["compile", "x", "-c", "{tools}", "--budget", "-1"], "--budget"),
+        (["explain", "x", "-c", "{tools}"], "unit"),
+        (["repl"], "--session"),
+        (["repl", "x"], "--catalog"),
+        (["repl", "x", "--session", "{tools}"], "--session"),
+        (["catalog", "chek", "{tools}"], "check"),
+    ],
+)
+def test_mistakes_of_usage_end_with_2_and_a_hint(rlm: Run, tools: Path, args: list[str], hint: str) -> None:
+    done = rlm(*(arg.format(tools=tools) for arg in args), code=2)
+    assert done.stdout == ""
+    assert "Usage: rlm" in done.stderr
+    assert hint in done.stderr.partition("Error")[2]
+
+
+def test_nothing_at_all_shows_the_commands(rlm: Run) -> None:
+    done = rlm(code=2)
+    for command in ("compile", "explain", "ask", "repl", "doctor", "demo", "catalog"):
+        assert re.search(rf"^  {command} ", done.stdout + done.stderr, re.MULTILINE)
+
+
+def test_ctrl_c_ends_quietly(tmp_path: Path) -> None:
+    fifo = tmp_path / "tools.jsonl"
+    os.mkfifo(fifo)
+    process = subprocess.Popen(
+        [str(RLM), "catalog", "check", str(fifo)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    with fifo.open("wb"):  # returns when the program has opened it, too
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err
+
+
+@pytest.mark.skipif(not REAL.is_file(), reason="the data set docker_registry is not on this machine")
+def test_755_real_tools_within_a_budget(rlm: Run) -> None:
+    query = "Create a new GitLab merge request and add a comment to an issue"
+    found = json.loads(rlm("compile", query, "--catalog", REAL, "--budget", 4000, "--json").stdout)
+    assert found["counts"]["units"] == 755
+    assert found["ledger"]["total"] <= 4000
+    assert 0 < len(found["tools"]) <= 40
+    assert len(found["active"]) == found["counts"]["active"]
+    assert {id.partition(":")[2] for id in found["active"]} >= set(found["tools"])

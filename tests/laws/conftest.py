@@ -1,0 +1,18 @@
+"""The survey that the tests of the laws share, and how hypothesis runs here."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.laws.survey import Surveyed, survey
+
+settings.register_profile(
+    "laws", derandomize=True, deadline=None, database=None, max_examples=120, suppress_health_check=list(HealthCheck)
+)
+settings.load_profile("laws")
+
+
+@pytest.fixture(scope="session")
+def surveyed() -> list[Surveyed]:
+    return survey()

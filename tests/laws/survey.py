@@ -1,0 +1,93 @@
+"""Many random catalogs, compiled and checked once; the tests of the laws read the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import rlm
+from rlm.errors import CompileError
+from rlm.model.turn import Turn
+from tests.laws.brute import Evidence
+from tests.laws.checker import violations
+from tests.laws.facts import Facts, reached
+from tests.laws.generate import Case, seeded_cases, without
+
+CATALOGS = 2_400
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """One catalog: the view and what is wrong with it, or the error in its place; and what makes it hard."""
+
+    seed: int
+    case: Case
+    view: rlm.CompiledContext | None
+    error: CompileError | None
+    breaches: tuple[str, ...]
+    troubles: frozenset[str]
+
+    @property
+    def facts(self) -> Facts:
+        return facts_of(self.case)
+
+
+def facts_of(case: Case) -> Facts:
+    """The facts of a case that need no view."""
+    options = {name: value for name, value in case.options.items() if name != "tools"}
+    turn = Turn(text=case.text, **options)
+    return Facts({unit.id: unit for unit in case.units}, case.policy, turn)
+
+
+def evidence_of(case: Case) -> Evidence:
+    """What speaks for the units, with nothing that the host or a relation says: the words alone."""
+    bare = ("requires", "suggests", "conflicts", "supersedes", "activation")
+    units = tuple(without(unit, *bare) for unit in case.units)
+    policy = without(case.policy, "selected", "mode", "candidate_limit", "budget")
+    options = {name: value for name, value in case.options.items() if name not in ("admitted", "retained", "tools")}
+    view = Case(units, case.text, policy, options).compile(pack=False)
+    named = {unit.id for unit in units if any(reason.kind == "name" for reason in view.explain(unit.id).reasons)}
+    return Evidence(view.selection.ranked, named, view.selection.negated)
+
+
+def survey(first: int = 0, count: int = CATALOGS) -> list[Surveyed]:
+    return [surveyed(seed, case) for seed, case in seeded_cases(first, count)]
+
+
+def surveyed(seed: int, case: Case) -> Surveyed:
+    """Compile a case and check the view, as long as its catalog lives."""
+    view, error, breaches = None, None, []
+    with case.catalog() as catalog:
+        try:
+            view = case.compile(catalog)
+        except CompileError as problem:
+            error = problem
+        else:
+            breaches = violations(view, case.units)
+    return Surveyed(seed, case, view, error, tuple(breaches), frozenset(troubles(case, view, error)))
+
+
+def troubles(case: Case, view: rlm.CompiledContext | None, error: CompileError | None) -> Iterator[str]:
+    """What makes a case hard: the tests see to it that there is enough of each."""
+    facts = facts_of(case)
+    units = facts.units
+    if any(unit.id in reached(unit.requires, lambda at: facts.needs.get(at, ())) for unit in case.units):
+        yield "cycle"
+    if any(facts.conflict(one, other) for one in units for other in units[one].conflicts if other in units):
+        yield "conflict"
+    if any(len(above) > len([u for u in case.units if id in u.supersedes]) for id, above in facts.declared.items()):
+        yield "supersession chain"
+    if any("denied" in facts.blockers(need) for id in units for need in facts.needs[id] if need in units):
+        yield "denied dependency"
+    if facts.policy.budget is not None:
+        yield "tight budget"
+    if error is not None:
+        yield error.kind
+    if view is not None:
+        yield "view"
+        yield from (f"text {place}" for place in ("system", "data") if getattr(view, place))
+        yield from (f"class {item.klass}" for item in view.selection.chosen)
+        for id in units:
+            explanation = view.explain(id)
+            yield f"state {explanation.state}"
+            yield from (f"reason {reason.kind}" for reason in explanation.reasons)

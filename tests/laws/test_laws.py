@@ -1,0 +1,221 @@
+"""L1 to L6, L9 and the laws of packing, on thousands of random catalogs; and the one selection that is lawful."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+
+import rlm
+from rlm.errors import CatalogError, CompileError
+from rlm.model.selection import ReasonKind
+from tests.laws.brute import READINGS, ImpossibleError, Reading, select
+from tests.laws.checker import violations
+from tests.laws.facts import NARROWABLE, reached
+from tests.laws.generate import Case, cases, seeded_cases
+from tests.laws.survey import CATALOGS, Surveyed, evidence_of, facts_of
+
+ELSEWHERE = {"boosted", "vetoed", "example"}
+"""Reasons that come from a host's own rules, or that words of a description stand for."""
+
+BRUTE_SEEDS = range(100_000, 101_000)
+
+
+def breaches(surveyed: list[Surveyed], law: str) -> str:
+    """The first breaches of a law, with the cases that show them; empty where there are none."""
+    found = [(item, breach) for item in surveyed for breach in item.breaches if breach.startswith(f"{law}:")]
+    told = [f"seed {item.seed}: {breach}\n{item.case}" for item, breach in found[:3]]
+    return "\n\n".join([f"{len(found)} breaches", *told]) if found else ""
+
+
+def failed(surveyed: list[Surveyed], kind: str) -> Iterator[tuple[Case, CompileError]]:
+    return ((item.case, item.error) for item in surveyed if item.error is not None and item.error.kind == kind)
+
+
+def test_there_are_many_catalogs_full_of_trouble(surveyed: list[Surveyed]) -> None:
+    found = Counter(trouble for item in surveyed for trouble in item.troubles)
+    wanted = [
+        *("cycle", "conflict", "supersession chain", "denied dependency", "tight budget", "text system", "text data"),
+        *("pinned_conflict", "pinned_blocked", "selected_conflict", "over_budget"),
+        *(f"class {klass}" for klass in rlm.Class),
+        *(f"state {state}" for state in rlm.State),
+        *(f"reason {kind}" for kind in ReasonKind if kind not in ELSEWHERE),
+    ]
+    assert len(surveyed) == CATALOGS >= 2_000
+    assert found["view"] > len(surveyed) / 2
+    assert {trouble: found[trouble] for trouble in wanted if found[trouble] < 8} == {}
+
+
+def test_l1_closed(surveyed: list[Surveyed]) -> None:
+    assert breaches(surveyed, "L1") == ""
+
+
+def test_l2_consistent(surveyed: list[Surveyed]) -> None:
+    assert breaches(surveyed, "L2") == ""
+
+
+def test_l3_current(surveyed: list[Surveyed]) -> None:
+    assert breaches(surveyed, "L3") == ""
+
+
+def test_l4_eligible(surveyed: list[Surveyed]) -> None:
+    assert breaches(surveyed, "L4") == ""
+
+
+def test_l5_pinned(surveyed: list[Surveyed]) -> None:
+    assert breaches(surveyed, "L5") == ""
+
+
+def test_l6_stable(surveyed: list[Surveyed]) -> None:
+    assert breaches(surveyed, "L6") == ""
+
+
+def test_l9_explained(surveyed: list[Surveyed]) -> None:
+    assert breaches(surveyed, "L9") == ""
+
+
+def test_p07_packing_is_charged_and_closed(surveyed: list[Surveyed]) -> None:
+    assert breaches(surveyed, "packing") == ""
+
+
+def test_p14_visible_schemas_are_those_of_the_callable_active_tools(surveyed: list[Surveyed]) -> None:
+    assert breaches(surveyed, "P14") == ""
+    assert sum(bool(item.view.tools("openai")) for item in surveyed if item.view) > 500
+
+
+def test_nothing_is_unlawful_or_unpackable(surveyed: list[Surveyed]) -> None:
+    known = {"pinned_conflict", "pinned_blocked", "selected_conflict", "over_budget"}
+    odd = [(item.seed, item.error.to_dict()) for item in surveyed if item.error and item.error.kind not in known]
+    assert odd == []
+
+
+@given(cases())
+def test_the_laws_hold(case: Case) -> None:
+    """The same again with cases that shrink."""
+    with case.catalog() as catalog:
+        try:
+            view = case.compile(catalog)
+        except CompileError as problem:
+            assert problem.kind not in ("unlawful", "unpackable")
+        else:
+            assert violations(view, case.units) == []
+
+
+# -- errors -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["pinned_conflict", "selected_conflict"])
+def test_l5_a_clash_names_units_that_clash(surveyed: list[Surveyed], kind: str) -> None:
+    for case, error in failed(surveyed, kind):
+        facts = facts_of(case)
+        owners, (one, other) = error.detail["units"], error.detail["between"]
+        assert set(owners) <= {*facts.pinned, *(facts.host if kind == "selected_conflict" else ())}
+        assert facts.clash(one, other)
+        assert {one, other} <= {id for owner in owners for id in facts.reach(owner)}
+        assert all(repr(id)[1:-1] in str(error) for id in (*owners, one, other))
+
+
+def test_l5_a_blocked_unit_is_pinned_and_lacks_more_than_a_grant(surveyed: list[Surveyed]) -> None:
+    for case, error in failed(surveyed, "pinned_blocked"):
+        facts = facts_of(case)
+        (id,) = error.detail["units"]
+        needed = reached([id], lambda at: facts.needs.get(at, ()))
+        causes = {kind for at in needed for kind in (facts.blockers(at) if at in facts.units else ["missing"])}
+        assert id in facts.pinned
+        assert not causes <= NARROWABLE
+        assert error.detail["reasons"]
+        assert id in str(error)
+
+
+def test_p13_a_budget_error_says_exactly_what_is_missing(surveyed: list[Surveyed]) -> None:
+    for case, error in failed(surveyed, "over_budget"):
+        missing, limit = error.detail["missing_tokens"], case.policy.limit
+        room = case.with_policy(budget=1_000_000).compile()
+        tokens = {item.unit.id: item.block.tokens for item in room.shown}
+        biggest = error.detail["biggest"]
+        assert [row["tokens"] for row in biggest] == sorted((row["tokens"] for row in biggest), reverse=True)
+        assert all(tokens[row["unit"]] == row["tokens"] for row in biggest)
+        assert max([tokens[id] for id in must_stay(case, room)], default=0) == max(r["tokens"] for r in biggest)
+        assert case.with_policy(budget=limit + missing).compile().ledger.total <= limit + missing
+        with pytest.raises(CompileError, match="what must be shown"):
+            case.with_policy(budget=limit + missing - 1).compile()
+
+
+def must_stay(case: Case, view: rlm.CompiledContext) -> set[str]:
+    """What may not be packed out: pinned and mandatory units, and everything that they need."""
+    chosen = {item.id: item for item in view.selection.chosen}
+    obliged = [id for id, item in chosen.items() if item.klass in (rlm.Class.PINNED, rlm.Class.MANDATORY)]
+    facts = facts_of(case)
+    return {*reached(obliged, lambda id: [need for need in facts.needs[id] if need in chosen])}
+
+
+def test_a_supersession_cycle_cannot_be_registered() -> None:
+    units = [rlm.Unit(f"tool:{name}", supersedes=[f"tool:{above}"]) for name, above in ("ab", "bc", "ca")]
+    catalog = rlm.Catalog()
+    with pytest.raises(CatalogError, match="supersedes itself: tool:a -> tool:b -> tool:c -> tool:a"):
+        catalog.add(*units)
+    assert len(catalog) == 0
+
+
+def test_units_that_require_each_other_stand_and_fall_together() -> None:
+    units = [rlm.Unit(f"tool:{name}", requires=[f"tool:{next}"]) for name, next in ("ab", "bc", "ca")]
+    policy = rlm.Policy(selected={"tool:b"})
+    assert sorted(Case(tuple(units), policy=policy).compile().active) == ["tool:a", "tool:b", "tool:c"]
+    assert Case(tuple(units), policy=rlm.Policy(selected={"tool:b"}, denied={"tool:c"})).compile().active == ()
+
+
+# -- the one selection that the document allows -------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_l6_the_selection_is_the_one_that_the_document_allows(part: int) -> None:
+    """Against the naive semantics: the same units, or the same kind of error."""
+    seeds = BRUTE_SEEDS[part::4]
+    differing = []
+    for seed in seeds:
+        (case,) = [case for _, case in seeded_cases(seed, 1, most=12, budget=False)]
+        given = outcome(case)
+        if given not in (allowed(case, reading) for reading in READINGS):
+            differing.append(f"seed {seed}: {given} instead of {allowed(case, READINGS[0])}\n{case}")
+    assert len(differing) == 0, "\n\n".join(differing[:3])
+
+
+def outcome(case: Case) -> list[str] | str:
+    """What the library makes of a case."""
+    try:
+        return sorted(case.compile(pack=False).active)
+    except CompileError as problem:
+        return problem.kind
+
+
+def allowed(case: Case, reading: Reading) -> list[str] | str:
+    """What the document makes of it."""
+    try:
+        return sorted(select(facts_of(case), evidence_of(case), reading).active)
+    except ImpossibleError as problem:
+        return problem.kind
+
+
+# -- explanations -----------------------------------------------------------------------------------
+
+
+def test_l9_a_view_explains_itself_when_its_catalog_is_gone() -> None:
+    for seed, case in seeded_cases(50_000, 150):
+        with case.catalog() as catalog:
+            try:
+                view = case.compile(catalog)
+            except CompileError:
+                continue
+            before = told(case, view)
+        assert catalog.destroyed
+        assert told(case, view) == before, seed
+
+
+def told(case: Case, view: rlm.CompiledContext) -> list[object]:
+    """Everything that a view says of itself."""
+    overview = view.explain()
+    each = [view.explain(unit.id) for unit in case.units]
+    assert len(overview.active) == len(view.active)
+    return [str(overview), overview.to_dict(), *map(str, each), *(item.to_dict() for item in each)]
