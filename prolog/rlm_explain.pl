@@ -52,6 +52,9 @@ verdict(Args, [], For, _, State, Reasons), integer(Args.rank) =>
 verdict(Args, Against, For, _, State, Reasons), integer(Args.rank) =>
     State = rejected,
     append(Against, For, Reasons).
+verdict(Args, Against, [], _, State, Reasons), Against \== [], wanted_anyway(Args) =>
+    State = rejected,
+    Reasons = Against.
 verdict(_, Against, [], _, State, Reasons) =>
     State = hidden,
     append(Against, [no_evidence], Reasons).
@@ -65,6 +68,11 @@ verdict(Args, Against, For, Lexical, State, Reasons) =>
     ;   State = hidden,
         append(Against, [below_floor(Score, Args.held_floor)|For], Reasons)
     ).
+
+%   In `all_tools` a tool needs no evidence.
+wanted_anyway(Args) :-
+    Args.mode == all_tools,
+    memberchk(Args.unit.kind, [tool, mcp_tool]).
 
 total([], Sum, Sum).
 total([Reason|Reasons], Sum0, Sum) :-

@@ -71,6 +71,7 @@ violation(Args, Shown, Policy, 'L5', Id, pinned) :-
     \+ memberchk(Id, Shown),
     \+ ineligible(Policy, Unit, _),
     get_dict(requires, Unit, []),
+    \+ memberchk([Id, _], Args.extra),
     \+ ( member(Other, Args.pinned),
          superseding(Other, Id),
          get_dict(id, Other, OtherId),

@@ -70,14 +70,8 @@ def read_file(path: Path, host: Mapping[str, Any]) -> tuple[list[Unit], list[dic
     except OSError as problem:
         return [], [_finding(source, 0, "", "unreadable", problem.strerror or str(problem))]
     rows, findings = _rows(data, source)
-    units, more = _units(rows, source, host)
-    return [_named(unit, path.name) for unit in units], findings + more
-
-
-def _named(unit: Unit, source: str) -> Unit:
-    """The unit with a source that tells a model nothing of the host's folders."""
-    provenance = unit.provenance.model_copy(update={"source": source})
-    return unit.model_copy(update={"provenance": provenance})
+    units, more = _units(rows, source, host, shown_as=path.name)
+    return units, findings + more
 
 
 def _raise(kind: str, findings: list[dict[str, Any]]) -> None:
@@ -186,7 +180,10 @@ def _broken(source: str, line: int, raw: bytes, problem: ValueError) -> dict[str
 # -- rows to units ----------------------------------------------------------------------------------
 
 
-def _units(rows: Iterable[Row], source: str, host: Mapping[str, Any]) -> tuple[list[Unit], list[dict[str, Any]]]:
+def _units(
+    rows: Iterable[Row], source: str, host: Mapping[str, Any], *, shown_as: str | None = None
+) -> tuple[list[Unit], list[dict[str, Any]]]:
+    """The units; ``shown_as`` is the source as a model may see it: nothing of the host's folders."""
     units: dict[str, Unit] = {}
     places: dict[str, int] = {}
     findings: list[dict[str, Any]] = []
@@ -199,7 +196,7 @@ def _units(rows: Iterable[Row], source: str, host: Mapping[str, Any]) -> tuple[l
         if any(finding["level"] == "error" for finding in found):
             continue
         try:
-            unit = _unit(item, source, host)
+            unit = _unit(item, shown_as or source, host)
         except UnitError as problem:
             field = _field(where, str(problem.detail.get("field", "")))
             findings.append(_finding(source, line, field, problem.kind, problem.message))

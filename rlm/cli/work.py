@@ -62,9 +62,9 @@ def asked(query: str, files: Iterable[Path], pins: Iterable[str] | None, policy:
 
 
 def checked(file: Path) -> tuple[int, list[dict[str, Any]]]:
-    """How many good units a file has, and all findings."""
+    """How many good units a file has, and all findings, in the order of the file."""
     units, findings = read_file(file, {})
-    return len(units), findings
+    return len(units), sorted(findings, key=lambda finding: int(finding["line"]))
 
 
 def save(view: CompiledContext, path: Path) -> None:

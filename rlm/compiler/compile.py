@@ -70,12 +70,12 @@ def compile(
     turn = turn_of(
         text,
         messages,
-        needs=tuple(needs) if not isinstance(needs, str) else needs,
+        needs=_listed("needs", needs),
         signals=signals or {},
         sensors=sensors or {},
-        admitted=tuple(admitted),
-        retained=tuple(retained),
-        **({"history": tuple(history) if not isinstance(history, str) else history} if history else {}),
+        admitted=_listed("admitted", admitted),
+        retained=_listed("retained", retained),
+        **({"history": _listed("history", history)} if history else {}),
     )
     key = (turn, policy, tools, pack, rules.read_rules(policy.rules) if policy.rules else None)
     known = catalog.cached(key)
@@ -164,8 +164,6 @@ def _sealed(
     """
     obliged = [c.id for c in selection.chosen if c.klass in (Class.PINNED, Class.MANDATORY)]
     extra = [[item.unit, premise] for item in turn.admitted for premise in item.premises]
-    kept = {item.unit.id for item in shown}
-    extra = [pair for pair in extra if pair[0] in kept]
     units = [item.unit for item in shown]
     reply = engine().call("seal", rules.seal_args(units, snapshot, policy, extra, obliged, ledger.total))
     if reply["violations"]:

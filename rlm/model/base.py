@@ -6,12 +6,24 @@ import enum
 import hashlib
 import json
 from collections.abc import Mapping
+from contextvars import ContextVar
 from pathlib import PurePath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import pydantic
 
 from rlm.errors import ConfigurationError, RlmError, did_you_mean
+
+
+class _InnerProblem(ValueError):
+    """What is wrong inside a noun that stands in another one; the outer one tells it, with the whole path."""
+
+    def __init__(self, field: str, kind: str, what: str) -> None:
+        super().__init__(what)
+        self.field, self.kind, self.what = field, kind, what
+
+
+_inside: ContextVar[bool] = ContextVar("_inside", default=False)
 
 
 class Noun(pydantic.BaseModel):
@@ -22,26 +34,47 @@ class Noun(pydantic.BaseModel):
     error: ClassVar[type[RlmError]] = ConfigurationError
 
     def __init__(self, **fields: Any) -> None:
+        inner = _inside.get()
+        token = _inside.set(True)
         try:
             super().__init__(**fields)
         except pydantic.ValidationError as problem:
+            if inner:
+                raise _InnerProblem(*self.first_problem(problem)) from None
             raise self.explain(problem, fields) from None
+        finally:
+            _inside.reset(token)
+
+    @classmethod
+    def first_problem(cls, problem: pydantic.ValidationError) -> tuple[str, str, str]:
+        """Field, kind and words of the first problem that pydantic found."""
+        errors = problem.errors(include_url=False)
+        first = next((error for error in errors if error["type"] == "extra_forbidden"), errors[0])
+        field = ".".join(str(part) for part in first["loc"])
+        cause = first.get("ctx", {}).get("error")
+        if isinstance(cause, _InnerProblem):
+            return ".".join(part for part in (field, cause.field) if part), cause.kind, cause.what
+        if first["type"] == "extra_forbidden":
+            return field, "unknown_field", "no such field" + did_you_mean(field, field_names(cls))
+        return field or cls.__name__, "invalid_field", first["msg"].removeprefix("Value error, ")
 
     @classmethod
     def explain(cls, problem: pydantic.ValidationError, fields: Mapping[str, Any]) -> RlmError:
         """This library's error for the first problem that pydantic found."""
-        first = problem.errors(include_url=False, include_context=False)[0]
-        field = ".".join(str(part) for part in first["loc"]) or cls.__name__
-        what = first["msg"].removeprefix("Value error, ")
-        kind = "invalid_field"
-        if first["type"] == "extra_forbidden":
-            kind, what = "unknown_field", "no such field" + did_you_mean(field, field_names(cls))
+        field, kind, what = cls.first_problem(problem)
         return cls.error(kind, f"{cls.subject(fields)}, field {field!r}: {what}", {"field": field})
 
     @classmethod
     def subject(cls, fields: Mapping[str, Any]) -> str:
         """How an error names the thing that it speaks of."""
         return cls.__name__
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with some fields changed, checked like a new one."""
+        if not update:
+            return super().model_copy(deep=deep)
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**fields, **update})
 
 
 def field_names(noun: type[pydantic.BaseModel]) -> list[str]:

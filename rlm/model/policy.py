@@ -59,7 +59,7 @@ class Policy(Noun):
             return ConfigurationError(
                 "invalid_prompt_compile_mode",
                 f"mode {given!r} is none of {', '.join(Mode)}{did_you_mean(given, list(Mode))}",
-                {"field": "mode", "given": given, "known": list(Mode)},
+                {"field": "mode", "given": given, "known": [mode.value for mode in Mode]},
             )
         return super().explain(problem, fields)
 

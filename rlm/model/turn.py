@@ -46,25 +46,48 @@ class Admitted(Noun):
 
 
 def _signals(value: Any) -> Any:
+    value = _as_mapping(value)
     if not isinstance(value, Mapping):
-        raise ValueError("signals are a mapping from a name to a value or a list of values")
+        raise ValueError("signals are a mapping from a name to a string or a list of strings")
     rows = {}
     for name, values in value.items():
-        listed = [values] if isinstance(values, str) else list(values)
-        rows[str(name)] = tuple(sorted({str(item) for item in listed}))
+        listed = [values] if isinstance(values, str) else values
+        if not isinstance(listed, list | tuple | set | frozenset) or not all(isinstance(v, str) for v in listed):
+            raise ValueError(f"signal {str(name)!r}: a string or a list of strings is wanted")
+        rows[_text(name)] = tuple(sorted({_text(item) for item in listed}))
     return tuple(sorted(rows.items()))
 
 
 def _scores(value: Any) -> Any:
+    value = _as_mapping(value)
+    if isinstance(value, dict):
+        value = {name: _as_mapping(scores) for name, scores in value.items()}
     if not isinstance(value, Mapping):
         raise ValueError("sensors are a mapping from a name to {unit id: score between 0 and 1}")
     rows = []
-    for name, scores in sorted(value.items()):
-        row = tuple(sorted((checked_id(str(unit)), round(float(score), 6)) for unit, score in scores.items()))
-        if any(not 0 <= score <= 1 for _, score in row):
-            raise ValueError(f"sensor {name!r}: scores lie between 0 and 1")
-        rows.append((str(name), row))
+    for name, scores in sorted(value.items(), key=lambda row: str(row[0])):
+        if not isinstance(scores, Mapping):
+            raise ValueError(f"sensor {str(name)!r}: a mapping from unit ids to scores is wanted")
+        for unit, score in scores.items():
+            if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
+                raise ValueError(f"sensor {str(name)!r}, {str(unit)!r}: a score is a number between 0 and 1")
+        rows.append((_text(name), tuple(sorted((checked_id(_text(u)), round(float(s), 6)) for u, s in scores.items()))))
     return tuple(rows)
+
+
+def _as_mapping(value: Any) -> Any:
+    """A mapping in the form in which a turn keeps it, as a mapping again."""
+    return dict(value) if isinstance(value, tuple) else value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"a string is wanted, not {type(value).__name__}")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as problem:
+        raise ValueError(f"not valid Unicode: lone surrogate at character {problem.start}") from None
+    return value
 
 
 Signals = Annotated[tuple[tuple[str, tuple[str, ...]], ...], pydantic.BeforeValidator(_signals)]
@@ -83,6 +106,11 @@ class Message(Noun):
         if value not in ROLES:
             raise ValueError(f"role {value!r} is none of {', '.join(ROLES)}")
         return value
+
+    @pydantic.field_validator("content")
+    @classmethod
+    def _content(cls, value: str) -> str:
+        return _text(value)
 
 
 class Turn(Noun):
@@ -113,10 +141,7 @@ class Turn(Noun):
     @classmethod
     def _unicode(cls, value: Any) -> Any:
         for text in [value] if isinstance(value, str) else value:
-            try:
-                text.encode("utf-8")
-            except UnicodeEncodeError as problem:
-                raise ValueError(f"not valid Unicode: lone surrogate at character {problem.start}") from None
+            _text(text)
         return value
 
     @cached_property
@@ -146,11 +171,19 @@ def _message(index: int, message: Any) -> Message:
         return message
     if not isinstance(message, Mapping):
         raise ConfigurationError("invalid_message", f"message {index} is no mapping with role and content")
+    extra = sorted(str(name) for name in set(message) - {"role", "content", "name"})
+    if extra:
+        raise _bad_message(index, f"has fields that are not understood here: {', '.join(extra)}")
     content = message.get("content")
     if isinstance(content, list):
-        content = "\n".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
-    extra = sorted(set(message) - {"role", "content", "name"})
-    if content is None or extra:
-        what = f"has fields that are not understood here: {', '.join(extra)}" if extra else "has no content"
-        raise ConfigurationError("invalid_message", f"message {index} {what}", {"index": index, "fields": extra})
-    return Message(role=str(message.get("role")), content=str(content))
+        parts = [part.get("text") if isinstance(part, Mapping) else None for part in content]
+        if not all(isinstance(part, str) for part in parts):
+            raise _bad_message(index, "has a part that is no text")
+        content = "\n".join(str(part) for part in parts)
+    if not isinstance(content, str) or not isinstance(message.get("role"), str):
+        raise _bad_message(index, "needs a role and a content that are text")
+    return Message(role=message["role"], content=content)
+
+
+def _bad_message(index: int, what: str) -> ConfigurationError:
+    return ConfigurationError("invalid_message", f"message {index} {what}", {"index": index})

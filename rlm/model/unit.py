@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -99,7 +99,13 @@ def _alias(value: str) -> str:
 def _relation(value: Any) -> Any:
     if isinstance(value, str):
         raise ValueError(f"a collection of ids is wanted, not one string: write [{value!r}]")
-    return tuple(sorted({checked_id(str(item)) for item in value}))
+    if not isinstance(value, Iterable) or isinstance(value, Mapping):
+        raise ValueError(f"a collection of ids is wanted, not {type(value).__name__}")
+    ids = list(value)
+    wrong = [item for item in ids if not isinstance(item, str)]
+    if wrong:
+        raise ValueError(f"an id is a string, not {type(wrong[0]).__name__}")
+    return tuple(sorted({checked_id(item) for item in ids}))
 
 
 Alias = Annotated[str, pydantic.AfterValidator(_alias)]

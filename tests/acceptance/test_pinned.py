@@ -153,8 +153,10 @@ def test_k06_no_wording_removes_what_is_pinned(ask: Asking, wording: str) -> Non
 @pytest.mark.parametrize("mode", ["compiled", "all_tools"])
 def test_k06_it_holds_for_pinned_tools_in_every_mode(ask: Asking, mode: str) -> None:
     catalog = _with_creed()
-    catalog.add(tool("clock", "the time of day", activation="always", requires=["tool:calendar"]))
-    catalog.add(tool("calendar", "the day of the year"))
+    catalog.add(
+        tool("clock", "the time of day", activation="always", requires=["tool:calendar"]),
+        tool("calendar", "the day of the year"),
+    )
     for wording in ("Do not use clock or calendar.", "never use tool:clock", "avoid `calendar`, without clock"):
         seen = ask(catalog, wording, policy=rlm.Policy(mode=mode), needs=[wording])
         assert {"clock", "calendar"} <= set(seen.tools)
@@ -286,6 +288,11 @@ def _attacked(attackers: int) -> rlm.Catalog:
     return catalog
 
 
+def _fooled(catalog: rlm.Catalog) -> dict[str, dict[str, float]]:
+    """A host's own scorer that falls for every one of them."""
+    return {"embedding": {unit.id: 1.0 for unit in catalog if unit.trust == "stranger"}}
+
+
 def _wide(name: str) -> dict[str, Any]:
     properties = {marker(name): {"type": "string"}}
     properties |= {f"option{n}": {"type": "string", "description": f"option number {n} of it"} for n in range(12)}
@@ -302,8 +309,8 @@ def _stands(seen: Seen) -> None:
 @pytest.mark.parametrize("limit", [0, 1, 5, 64, 1000])
 def test_k38_stuffed_descriptions_displace_nothing_by_their_number(ask: Asking, limit: int) -> None:
     catalog = _attacked(70)
-    policy = rlm.Policy(capabilities={"*"}, selected={"tool:helper"}, candidate_limit=limit, floor=0, relative_floor=0)
-    seen = ask(catalog, QUERY, policy=policy)
+    policy = rlm.Policy(capabilities={"*"}, selected={"tool:helper"}, candidate_limit=limit, relative_floor=0)
+    seen = ask(catalog, QUERY, policy=policy, sensors=_fooled(catalog))
     _stands(seen)
     theirs = [name for name in seen.tools if name not in ("helper", "needed")]
     assert len(theirs) <= limit
@@ -320,13 +327,13 @@ def test_k38_stuffed_descriptions_displace_nothing_when_the_budget_is_tight(ask:
         least = ask(alone, QUERY, policy=rlm.Policy(**policy)).view.ledger.total
     crowded = False
     for budget in (least + 25, least + 40, least + 80, 2 * least, 4 * least, 20_000):
-        seen = ask(catalog, QUERY, policy=rlm.Policy(budget=budget, **policy))
+        seen = ask(catalog, QUERY, policy=rlm.Policy(budget=budget, **policy), sensors=_fooled(catalog))
         _stands(seen)
         crowded = crowded or len(seen.view.packed_out) > 0
     assert crowded
     for budget in range(least, 0, -40):
         try:
-            seen = ask(catalog, QUERY, policy=rlm.Policy(budget=budget, **policy))
+            seen = ask(catalog, QUERY, policy=rlm.Policy(budget=budget, **policy), sensors=_fooled(catalog))
         except BudgetError:
             break
         assert seen.says("Look before you leap.") == seen.says("We keep our word.") == 8
@@ -334,17 +341,18 @@ def test_k38_stuffed_descriptions_displace_nothing_when_the_budget_is_tight(ask:
 
 
 def test_k38_a_big_unit_that_the_host_selected_outweighs_any_crowd(ask: Asking) -> None:
-    """One long unit, or sixty short ones that shout: there is room for either."""
+    """One long unit, or three hundred short ones that shout: there is room for either."""
     catalog = rlm.Catalog()
-    catalog.add(rlm.Unit("resource:manual", description="dull", content="Turn the handle slowly. " * 300))
-    short = {"type": "object"}
-    rows = [{"name": f"review_change_{n}", "description": f"{QUERY} {n}", "parameters": short} for n in range(60)]
+    catalog.add(rlm.Unit("resource:manual", description="dull", content="Turn the handle slowly. " * 1500))
+    rows = [{"name": f"r{n}", "description": QUERY} for n in range(300)]
     catalog.add_tool_list(rows, server="evil")
-    sensors = {"shout": {id: 1.0 for id in catalog.units if id.startswith("mcp_tool:")}}
-    policy = rlm.Policy(capabilities={"*"}, selected={"resource:manual"}, relative_floor=0, budget=1700)
-    seen = ask(catalog, QUERY, policy=policy, sensors=sensors)
-    assert seen.says("Turn the handle slowly.") == 300
-    assert len(seen.view.packed_out) > 30
+    alone = rlm.Policy(selected={"resource:manual"})
+    least = ask(catalog, QUERY, policy=alone).view.ledger.total
+    crowd = {"capabilities": {"*"}, "relative_floor": 0, "candidate_limit": 1000, "budget": least + 30}
+    without = ask(catalog, QUERY, policy=rlm.Policy(**crowd), sensors=_fooled(catalog))
+    assert len(without.tools) > 100
+    seen = ask(catalog, QUERY, policy=rlm.Policy(selected={"resource:manual"}, **crowd), sensors=_fooled(catalog))
+    assert seen.says("Turn the handle slowly.") == 1500
 
 
 def test_k38_names_of_the_hosts_units_are_not_for_strangers(ask: Asking) -> None:

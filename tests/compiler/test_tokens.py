@@ -1,11 +1,12 @@
+# ruff: noqa: RUF001 - text of every script is the point
 """Token counts: exact from what is on the machine, otherwise high; never a download, a crash or a hang."""
 
 from __future__ import annotations
 
+import base64
 import concurrent.futures
 import gzip
 import hashlib
-import importlib.resources
 import random
 import re
 import subprocess
@@ -27,6 +28,7 @@ from rlm.compiler.estimate import estimate
 from rlm.compiler.tokens import TokenCounter, additive, counter
 from rlm.errors import ConfigurationError
 
+_package_data = vocabulary._package_data
 NAMES = ("o200k_base", "cl100k_base")
 
 PROSE = """
@@ -94,7 +96,9 @@ def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def packed(name: str) -> bytes:
-    return gzip.decompress((importlib.resources.files("bpe_openai") / f"data/{name}.tiktoken.gz").read_bytes())
+    data = _package_data("bpe_openai", f"data/{name}.tiktoken.gz")
+    assert data is not None
+    return gzip.decompress(data)
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +108,7 @@ def references() -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         for name in NAMES:
             rows = [line.split() for line in packed(name).splitlines()]
-            ranks = {__import__("base64").b64decode(token): int(rank) for token, rank in rows}
+            ranks = {base64.b64decode(token): int(rank) for token, rank in rows}
             patch.setattr(definitions, "load_tiktoken_bpe", lambda *_, ranks=ranks, **__: ranks)
             made[name] = tiktoken.Encoding(**getattr(definitions, name)())
     return made
@@ -138,8 +142,8 @@ def test_names_of_special_tokens_count_as_text(exact: TokenCounter) -> None:
 
 
 def test_lone_surrogates_do_not_crash() -> None:
-    for name in (*NAMES, tokens.ESTIMATE):
-        assert counter(name).count("a\ud800b" + "\udfff" * 100_000) > 100_000
+    broken = "a\ud800b" + "\udfff" * 100_000
+    assert 1_000 < most(broken) <= counter(tokens.ESTIMATE).count(broken)
 
 
 @settings(max_examples=500, deadline=None)
@@ -295,7 +299,7 @@ socket.socket = socket.create_connection = socket.getaddrinfo = refuse
 import rlm.compiler.tokens as tokens
 early = sorted(name for name in sys.modules if name.partition(".")[0] in ("tiktoken", "bpe_openai"))
 made = tokens.counter("o200k_base")
-late = sorted(name for name in sys.modules if name.partition(".")[0] in ("bpe_openai", "requests", "tiktoken_ext"))
+late = sorted(name for name in sys.modules if name.partition(".")[0] in ("bpe_openai", "requests"))
 print(early, made.exact, made.count("Hello, world!"), late)
 """
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from html.parser import HTMLParser
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -79,6 +80,7 @@ def test_the_site_has_a_page_for_each_of_ours(site: Path) -> None:
 
 def test_every_internal_link_of_the_site_resolves(site: Path) -> None:
     pages = {file: Page.read(file) for file in site.rglob("*.html")}
+    assert sum(len(page.links) for page in pages.values()) > 200
     broken = []
     for file, page in pages.items():
         if file.name == "404.html":
@@ -101,6 +103,7 @@ def test_every_link_of_the_readme_resolves() -> None:
 
 
 def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+    assert len(list(site.rglob("*.css"))) > 1
     loaded = {source for file in site.rglob("*.html") for source in Page.read(file).loads}
     assert loaded
     assert [source for source in loaded if urlsplit(source).netloc] == []
@@ -131,7 +134,7 @@ def test_every_command_and_option_stands_on_the_command_line_page() -> None:
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     words = [word for word in options(typer.main.get_command(app), "rlm") if word not in ("--help", "--version")]
     assert len(words) > 20
-    assert [word for word in words if f"{word}" not in text] == []
+    assert [word for word in words if word not in text] == []
 
 
 def options(command: object, path: str) -> Iterator[str]:
@@ -143,28 +146,24 @@ def options(command: object, path: str) -> Iterator[str]:
         yield from options(inner, f"{path} {name}")
 
 
-class Page(HTMLParser):
+@dataclass(frozen=True)
+class Page:
     """The links, ids and loaded things of an HTML page."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.links: list[str] = []
-        self.ids: set[str] = set()
-        self.loads: list[str] = []
+    links: list[str]
+    ids: set[str]
+    loads: list[str]
 
     @classmethod
     def read(cls, file: Path) -> Page:
-        page = cls()
-        page.feed(file.read_text(encoding="utf-8"))
+        page = cls([], set(), [])
+        for tag, inside in re.findall(r"<(\w+)\s([^>]*)>", file.read_text(encoding="utf-8")):
+            given = {name: html.unescape(value) for name, value in re.findall(r'([\w-]+)="([^"]*)"', inside)}
+            page.ids.update(value for name, value in given.items() if name == "id")
+            if tag == "a" and "href" in given:
+                page.links.append(given["href"])
+            elif tag == "link" and "href" in given and given.get("rel") not in ("canonical", "prev", "next"):
+                page.loads.append(given["href"])
+            elif given.get("src"):
+                page.loads.append(given["src"])
         return page
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value for name, value in attrs if value}
-        if "id" in given:
-            self.ids.add(given["id"])
-        if tag == "a" and "href" in given:
-            self.links.append(given["href"])
-        elif tag == "link" and "href" in given and given.get("rel") not in ("canonical", "prev", "next"):
-            self.loads.append(given["href"])
-        elif "src" in given:
-            self.loads.append(given["src"])

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROBE = ROOT / "tests" / "prolog" / "engine_probe.pl"
-SECONDS = 60
+SECONDS = 120
 
 PRELUDE = f"""
 import faulthandler, os, signal, sys, threading, time

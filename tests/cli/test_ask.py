@@ -1,0 +1,126 @@
+"""``rlm ask``: the bytes that a server received, the answer for people and programs, and how it fails."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import RLM, SECONDS, Run, environment, error_of
+from tests.support.loopback import Loopback, fails, says, stalls
+
+QUERY = "review what changed in git"
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with Loopback() as server:
+        yield server
+
+
+def test_p01_p07_one_request_shows_what_is_relevant_once(rlm: Run, tools: Path, server: Loopback) -> None:
+    server.script(says("Nothing risky.", usage={"prompt_tokens": 50, "completion_tokens": 4}))
+    printed = rlm("ask", QUERY, "-c", tools, "--model", f"{server.url}#m").stdout
+    (seen,) = server.requests
+    assert [tool["function"]["name"] for tool in seen.json["tools"]] == ["git_diff", "git_push"]
+    assert seen.body.count(b'"git_diff"') == 1
+    assert b"project_search" not in seen.body
+    assert seen.json["messages"][-1] == {"role": "user", "content": QUERY}
+    answer, footer = printed.splitlines()
+    assert answer == "Nothing risky."
+    assert footer == "loopback: 50 tokens in, 4 out, 2 tools shown, finished by stop"
+
+
+def test_p04_p06_policy_and_place_reach_the_request(rlm: Run, tools: Path, server: Loopback) -> None:
+    options = ["--tools", "text", "--mode", "all_tools", "--capability", "tool:git*", "--max-output-tokens", "99"]
+    rlm("ask", QUERY, "-c", tools, "--model", f"{server.url}#m", *options)
+    (seen,) = server.requests
+    assert "tools" not in seen.json
+    assert "Active tool schemas" in seen.text
+    assert "Registered" not in seen.text
+    assert "git_push" in seen.text
+    assert "weather" not in seen.text
+    assert seen.json["max_tokens"] == 99
+
+
+def test_json_has_the_answer_and_what_was_shown(rlm: Run, tools: Path, server: Loopback) -> None:
+    calls = [("git_diff", {"base": "main"}), ("weather", {})]
+    server.script(says(None, tool_calls=calls))
+    found = json.loads(rlm("ask", QUERY, "-c", tools, "--model", f"{server.url}#m", "--json").stdout)
+    assert (found["status"], found["error"], found["finish_reason"]) == ("ok", None, "tool_calls")
+    assert found["prompt_projection"]["active_units"] == ["tool:git_diff", "tool:git_push"]
+    assert found["prompt_projection"]["tool_count"] == 2
+    good, hidden = found["tool_calls"]
+    assert (good["unit"], good["arguments"]) == ("tool:git_diff", {"base": "main"})
+    assert (hidden["unit"], hidden["error"]["kind"]) == (None, "tool_not_visible")
+    assert len(server.requests) == 1
+
+
+def test_people_see_calls_and_refusals(rlm: Run, tools: Path, server: Loopback) -> None:
+    server.script(says(None, tool_calls=[("git_diff", {"base": "main"}), ("weather", {})]))
+    called, refused, _ = rlm("ask", QUERY, "-c", tools, "--model", f"{server.url}#m").stdout.splitlines()
+    assert called == "calls tool:git_diff with {'base': 'main'}"
+    assert refused.startswith("refused: no visible tool is called 'weather'")
+
+
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+def test_what_the_provider_does_wrong_is_code_1(
+    rlm: Run, tools: Path, server: Loopback, as_json: list[str]
+) -> None:
+    server.script(fails(401, "who are you"))
+    done = rlm("ask", QUERY, "-c", tools, "--model", f"{server.url}#m", *as_json, code=1)
+    error = error_of(done)
+    assert (error["phase"], error["status"]) == ("provider", 401)
+    assert "who are you" in error["message"]
+    if as_json:
+        found = json.loads(done.stdout)
+        assert (found["status"], found["error"]) == ("failed", error)
+    else:
+        assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        (["--mode", "al_tools"], "invalid_prompt_compile_mode"),
+        (["--tools", "nativ"], "invalid_option"),
+        (["--time-limit", "0"], "invalid_time_limit"),
+        (["--pin", "tool:git_diff", "--budget", "5"], "over_budget"),
+        (["--model", "opnai:x"], "unknown_model"),
+    ],
+)
+def test_p13_p19_mistakes_are_told_before_anything_is_sent(
+    rlm: Run, tools: Path, server: Loopback, options: list[str], kind: str
+) -> None:
+    done = rlm("ask", QUERY, "-c", tools, "--model", f"{server.url}#m", *options, code=1)
+    assert error_of(done)["kind"] == kind
+    assert not server.requests
+
+
+def test_a_time_limit_ends_it(rlm: Run, tools: Path, server: Loopback) -> None:
+    server.script(stalls())
+    done = rlm("ask", QUERY, "-c", tools, "--model", f"{server.url}#m", "--time-limit", "8", code=1)
+    assert error_of(done)["kind"] == "timeout"
+    server.wait_for_no_connections()
+
+
+def test_ctrl_c_ends_it_and_closes_the_line(tools: Path, server: Loopback) -> None:
+    server.script(stalls())
+    process = subprocess.Popen(
+        [str(RLM), "ask", QUERY, "-c", str(tools), "--model", f"{server.url}#m"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    server.wait_for_requests()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err
+    server.wait_for_no_connections()
