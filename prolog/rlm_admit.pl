@@ -95,8 +95,9 @@ pardonable_reason(dependency_out(Id, _), Given, Seen) :-
 %
 %   One after the other; each whole or not at all.
 
-admit_each(_, [], _, State, State).
-admit_each(Tier, [R|Rs], Given, State0, State) :-
+admit_each(_, [], _, State0, State) =>
+    State = State0.
+admit_each(Tier, [R|Rs], Given, State0, State) =>
     admit(Tier, R, Given, State0, State1, _),
     admit_each(Tier, Rs, Given, State1, State).
 

@@ -3,7 +3,7 @@
           [ select/2              % +Args, -Reply
           ]).
 :- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, reverse/2]).
-:- use_module(library(ordsets), [list_to_ord_set/2, ord_memberchk/2, ord_subtract/3]).
+:- use_module(library(ordsets), [list_to_ord_set/2, ord_memberchk/2, ord_subtract/3, ord_union/3]).
 :- use_module(rlm_admit, [admit_each/5, admit_limited/5, admit_together/5, start/1]).
 :- use_module(rlm_catalog, [catalog_module/2, catalog_ready/1]).
 :- use_module(rlm_closure, [nonviable/3, reachable/3]).
@@ -49,8 +49,7 @@ decide(M, Args, selection(Args, Evidence, Ranked, Floors, Forbidden, World, Bad,
     reading(M, Args.text, Reading),
     negated_units(M, Reading, Forbidden),
     evidence(M, Reading, Args, Evidence),
-    ranked(M, usable(M, Policy, Forbidden), Evidence, Ranked0, Floors),
-    host_rules(M, Args, Ranked0, Ranked1, Rules),
+    judged(M, Args, Policy, Forbidden, Evidence, Ranked1, Floors, Rules),
     wanted(M, Args, Pinned, Selected, Premises),
     world(M, Args, Policy, Forbidden, Rules, Premises, Pinned, Selected, Host),
     append(Pinned, Selected, Wanted),
@@ -72,6 +71,21 @@ decide(M, Args, selection(Args, Evidence, Ranked, Floors, Forbidden, World, Bad,
     considered([], Suggested, SuggestedIs),
     nonviable(World, SuggestedIs, BadSuggested),
     admit_limited(Suggested, 0, given(World, BadSuggested), S4, State).
+
+%   judged(...): the ranking with the host's own rules; what they veto raises no floor for others.
+judged(M, Args, Policy, Forbidden, Evidence, Ranked, Floors, Rules) :-
+    ranked(M, usable(M, Policy, Forbidden), Evidence, Ranked0, Floors0),
+    host_rules(M, Args, Ranked0, Ranked1, Rules),
+    Rules = rules(Vetoed, _),
+    findall(I, member(I-_, Vetoed), Is),
+    list_to_ord_set(Is, Out),
+    (   Out == []
+    ->  Ranked = Ranked1,
+        Floors = Floors0
+    ;   ord_union(Forbidden, Out, Unusable),
+        ranked(M, usable(M, Policy, Unusable), Evidence, Ranked2, Floors),
+        host_rules(M, Args, Ranked2, Ranked, _)
+    ).
 
                 /*******************************
                 *            ROOTS             *

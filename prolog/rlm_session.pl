@@ -297,6 +297,12 @@ change_text(Change, Text) :-
 
 what_if(Unit, Changes) :-
     known(Unit, Id),
+    (   record(vetoed(Id, Rule))
+    ->  Changes = none(_{kind: vetoed, rule: Rule})
+    ;   try_changes(Id, Changes)
+    ).
+
+try_changes(Id, Changes) :-
     question(Question),
     setup_call_cleanup(
         session_catalog(Handle),

@@ -71,7 +71,7 @@ def read_file(path: Path, host: Mapping[str, Any]) -> tuple[list[Unit], list[dic
         return [], [_finding(source, 0, "", "unreadable", problem.strerror or str(problem))]
     rows, findings = _rows(data, source)
     units, more = _units(rows, source, host, shown_as=path.name)
-    return units, findings + more
+    return units, sorted(findings + more, key=lambda finding: finding["line"])
 
 
 def _raise(kind: str, findings: list[dict[str, Any]]) -> None:

@@ -105,6 +105,13 @@ def _checked(catalog: Any, policy: Any, tools: str) -> Policy:
     return policy
 
 
+def _listed(name: str, value: Any) -> tuple[Any, ...]:
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        kind = type(value).__name__
+        raise ConfigurationError("invalid_field", f"{name}: a list is wanted, not {kind}", {"field": name})
+    return tuple(value)
+
+
 def _compiled(catalog: Catalog, turn: Turn, policy: Policy, native: bool, packing: bool) -> CompiledContext:
     clock = _Clock()
     snapshot, selection = rules.select(catalog, turn, policy)

@@ -63,7 +63,8 @@ class Overview(Noun):
 
     def __str__(self) -> str:
         lines = [str(item) for item in (*self.active, *self.turned_away)]
-        return "\n".join([*lines, f"{self.hidden} other units are hidden."])
+        others = "1 other unit is" if self.hidden == 1 else f"{self.hidden} other units are"
+        return "\n".join([*lines, f"{others} hidden."])
 
     def to_dict(self) -> dict[str, Any]:
         """The overview as JSON data."""

@@ -125,7 +125,8 @@ def block_text(unit: Unit, body: str, *, title: str | None = None) -> str:
     if unit.trust is Trust.HOST:
         return f"## {title or unit.id}\n{body}\n" if body else f"## {title or unit.id}\n"
     fence = fence_of(unit.digest, body)
-    label = f'name="{safe_name(title or unit.id)}" source="{safe_name(unit.provenance.source)}"'
+    source = "unnamed" if unit.provenance.source == "host" else safe_name(unit.provenance.source)
+    label = f'name="{safe_name(title or unit.id)}" source="{source}"'
     return f"<data-{fence} {label}>\n{body}\n</data-{fence}>\n"
 
 

@@ -70,7 +70,8 @@ called_elsewhere(File, Files, Head) :-
     ( xref_called(Other, Head, _) ; xref_called(Other, _:Head, _) ),
     !.
 
-%   mentions(+File): every compound in the body of a clause may be a closure, every `Module:Goal` a call.
+%   mentions(+File): every atom and compound in the body of a clause may be a closure, every `Module:Goal`
+%   a call.
 
 mentions(File) :-
     setup_call_cleanup(
@@ -87,10 +88,14 @@ note(Term, File) :-
     forall(( sub_term(Sub, Term), nonvar(Sub), Sub = M:G, atom(M), callable(G) ),
            ( functor(G, Name, _), assertz(qualified(M, Name)) )),
     (   clause_parts(Term, Name/Arity, Body)
-    ->  forall(( sub_term(Sub, Body), compound(Sub) ),
-               ( compound_name_arity(Sub, Called, N), assertz(closure(File, Called, N, Name/Arity)) ))
+    ->  forall(( sub_term(Sub, Body), nonvar(Sub), name_arity(Sub, Called, N) ),
+               assertz(closure(File, Called, N, Name/Arity)))
     ;   true
     ).
+
+name_arity(Atom, Name, Arity), atom(Atom) => Name = Atom, Arity = 0.
+name_arity(Term, Name, Arity), compound(Term) => compound_name_arity(Term, Name, Arity).
+name_arity(_, _, _) => fail.
 
 clause_parts((Head --> Body), Name/Arity, Body) :- callable(Head), functor(Head, Name, N), Arity is N+2.
 clause_parts((Head :- Body), Name/Arity, Body) :- callable(Head), functor(Head, Name, Arity).
