@@ -230,7 +230,7 @@ def _at(values: Sequence[float], share: float) -> float:
 
 def main() -> None:
     options = parser(__doc__).parse_args()
-    quick, full = [(12, 60, 0.7), (70, 60, 2.3), (400, 2, 1.0)], [(12, 500, 60.0), (70, 300, 180.0), (400, 40, 90.0)]
+    quick, full = [(12, 60, 0.5), (70, 60, 1.8), (400, 2, 1.0)], [(12, 500, 60.0), (70, 300, 180.0), (400, 40, 90.0)]
     rows = []
     for n, instances, seconds in quick if options.quick else full:
         for family in FAMILIES:

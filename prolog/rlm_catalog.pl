@@ -10,7 +10,6 @@
             catalog_stemmer/2,     % +Module, -Stemmer
             catalog_ready/1,       % +Module
             catalog_size/2,        % +Module, -Size
-            unit_number/3,         % +Module, +Id, -I
             unit_id/3,             % +Module, +I, -Id
             supersedes/3,          % +Module, ?I, ?J
             replaces/3             % +Module, ?I, ?J
@@ -316,11 +315,6 @@ supersedes(M, I, J) :-
 replaces(M, I, J) :-
     M:above(I, J),
     ( M:pinned(J) -> M:pinned(I) ; true ).
-
-%!  unit_number(+Module, +Id, -I) is semidet.
-
-unit_number(M, Id, I) :-
-    M:number(Id, I).
 
 %!  unit_id(+Module, +I, -Id) is det.
 

@@ -7,7 +7,7 @@
             ranked/5,             % +Module, :Usable, +Evidence, -Ranked, -Floors
             negated_units/3       % +Module, +Reading, -Is
           ]).
-:- use_module(library(apply), [foldl/4, maplist/3]).
+:- use_module(library(apply), [foldl/4, maplist/3, maplist/4]).
 :- use_module(library(assoc), [empty_assoc/1, get_assoc/3, put_assoc/4]).
 :- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, nth1/3, subtract/3]).
 :- use_module(library(pairs), [pairs_keys_values/3, pairs_values/2]).
@@ -514,10 +514,12 @@ above_floor(Others, Score, Lexical, Floor, _) :-
     ).
 
 %   merged(+Words, +Others, +M, +Weights, -Merged): both lists stand by I.
-merged([], [], _, _, []).
-merged([I-S|Words], [], M, Weights, [c(I, S, S, [])|Merged]) :-
-    merged(Words, [], M, Weights, Merged).
-merged(Words, [J-E|Others], M, Weights, Merged) :-
+merged([], [], _, _, Merged) =>
+    Merged = [].
+merged([I-S|Words], [], M, Weights, Merged) =>
+    Merged = [c(I, S, S, [])|Rest],
+    merged(Words, [], M, Weights, Rest).
+merged(Words, [J-E|Others], M, Weights, Merged) =>
     (   Words = [I-S|Rest],
         I < J
     ->  Merged = [c(I, S, S, [])|More],

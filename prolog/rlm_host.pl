@@ -4,6 +4,7 @@
             rules_forget/2,       % +Args, -Reply
             host_rules/5          % +Module, +Args, +Ranked0, -Ranked, -Rules
           ]).
+:- use_module(library(terms), [term_size/2]).
 :- use_module(library(apply), [maplist/3]).
 :- use_module(library(assoc), [get_assoc/3, list_to_assoc/2]).
 :- use_module(library(error), [existence_error/2]).

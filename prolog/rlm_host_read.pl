@@ -6,6 +6,7 @@
             line_starts/2,        % +Text, -Starts
             place/4               % +Starts, +Offset, -Line, -Column
           ]).
+:- use_module(library(terms), [term_size/2]).
 :- use_module(library(lists), [member/2, nth1/3]).
 
 /** <module> Read a host's rules, term by term

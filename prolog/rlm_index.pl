@@ -14,6 +14,7 @@
           ]).
 :- use_module(library(lists), [append/3, member/2]).
 :- use_module(library(pairs), [pairs_keys_values/3]).
+:- use_module(library(solution_sequences), [limit/2]).
 :- use_module(rlm_words, [terms/3]).
 
 /** <module> The word index of a catalog

@@ -54,11 +54,14 @@ load_error(Error) :-
 
 load_the_rest(Done) :-
     current_prolog_flag(autoload, Before),
+    current_prolog_flag(verbose, Verbose),
+    set_prolog_flag(verbose, silent),
     (   catch(set_prolog_flag(autoload, false), _, fail)
     ->  Done = 1
     ;   Done = 0
     ),
-    set_prolog_flag(autoload, Before).
+    set_prolog_flag(autoload, Before),
+    set_prolog_flag(verbose, Verbose).
 
 %!  note(+Loader, +Loaded, +Term, +Kind, +Lines) is semidet.
 %

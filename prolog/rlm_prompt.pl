@@ -172,8 +172,8 @@ prompt_explain(Compiled, Unit, explanation{unit: Unit, state: State, reasons: Re
     ),
     findall(Sentence, ( member(Reason, Reasons), sentence(Reason, Sentence) ), Text).
 
-%!  prompt_render(+Compiled, +Options, -Rendered) is erroneous.
-%!  prompt_compiler_tool_schemas(+Compiled, -Schemas) is erroneous.
+%!  prompt_render(+Compiled, +Options, -Rendered) is failure.
+%!  prompt_compiler_tool_schemas(+Compiled, -Schemas) is failure.
 %
 %   Bodies and schemas never enter Prolog: in Python, `view.messages(provider)` and `view.tools(provider)`.
 %

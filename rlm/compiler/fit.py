@@ -17,7 +17,14 @@ from rlm.model.policy import Policy
 from rlm.model.selection import Chosen, Selection
 from rlm.model.turn import Class, Turn
 
-_TIER_WEIGHT = {"pinned": 100_000, "selected": 100_000, "retained": 1000, "suggested": 200, "all_tools": 100}
+Heading = tuple[str, str]
+"""Where a heading stands, and its text."""
+
+_TIER_WEIGHT = {"retained": 1000, "suggested": 200, "all_tools": 100}
+_HOST_TIERS = ("pinned", "selected")
+_OUTWEIGHS = 20
+"""A form of what the host wants is worth so many times everything else: no crowd displaces it."""
+
 _STAYING = (Class.PINNED, Class.MANDATORY)
 
 _blocks: dict[tuple[str, bool, bool], Blocks] = {}
@@ -78,7 +85,8 @@ class _Packer:
     ) -> None:
         self._snapshot, self._chosen, self._forms, self._count = snapshot, chosen, forms, count
         self._fixed, self._limit = fixed, limit
-        self._items = [_item(one, forms[one.id]) for one in chosen]
+        weights = _weights(chosen)
+        self._items = [_item(one, forms[one.id], weights[one.id]) for one in chosen]
 
     def packed(self) -> tuple[list[Shown], Packing, int]:
         """What is shown, how it was packed, and the tokens of the headings."""
@@ -89,7 +97,7 @@ class _Packer:
         except BudgetError:
             return self._with(set(render.texts(staying).headings))
 
-    def _with(self, headings: set[str]) -> tuple[list[Shown], Packing, int]:
+    def _with(self, headings: set[Heading]) -> tuple[list[Shown], Packing, int]:
         items = self._items
         while True:
             packing = pack(items, fixed=self._fixed + self._tokens(headings), limit=self._limit)
@@ -100,7 +108,7 @@ class _Packer:
             ]
             used = set(render.texts(shown).headings)
             if used <= headings:
-                return shown, self._complete(packing), self._tokens(used)
+                return shown, self._complete(packing, self._tokens(headings - used)), self._tokens(used)
             headings |= used
             if self._fixed + self._tokens(headings) + self._least() > self._limit:
                 items = [item for item in items if item.must_stay]
@@ -108,8 +116,8 @@ class _Packer:
     def _least(self) -> int:
         return sum(item.forms[0].tokens for item in self._items if item.must_stay)
 
-    def _tokens(self, headings: Iterable[str]) -> int:
-        return sum(self._count.count(heading) for heading in headings)
+    def _tokens(self, headings: Iterable[Heading]) -> int:
+        return sum(self._count.count(heading) for _, heading in headings)
 
     def _shown(self, one: Chosen, block: Block) -> Shown:
         return Shown(self._snapshot.units[one.id], block, one.klass)
@@ -117,22 +125,30 @@ class _Packer:
     def _block(self, id: str, form: str) -> Block:
         return next(block for block in self._forms[id] if block.form == form)
 
-    def _complete(self, packing: Packing) -> Packing:
-        """The packing with every unit that was not even tried as dropped."""
-        tried = packing.choice
-        missing = [item for item in self._items if item.id not in tried]
-        if not missing:
-            return packing
-        dropped = [Dropped(item.id, min(form.tokens for form in item.forms), packing.free) for item in missing]
-        return replace(packing, dropped=(*packing.dropped, *dropped))
+    def _complete(self, packing: Packing, unused: int) -> Packing:
+        """The packing with everything that is out as dropped: what a heading would have cost counts for both."""
+        out = [Dropped(id, tokens + unused, free + unused) for id, tokens, free in packing.dropped]
+        for item in self._items:
+            if item.id not in packing.choice:
+                tokens = min(form.tokens for form in item.forms)
+                out.append(Dropped(item.id, max(tokens + unused, packing.free + unused + 1), packing.free + unused))
+        return replace(packing, dropped=tuple(out))
 
 
-def _item(chosen: Chosen, blocks: tuple[Block, ...]) -> Item:
+def _item(chosen: Chosen, blocks: tuple[Block, ...], weight: int) -> Item:
     return Item(
         id=chosen.id,
         klass=chosen.klass,
         requires=chosen.needs,
         forms=tuple(Form(block.form, block.tokens, block.utility) for block in blocks),
-        weight=max(1, chosen.score) + _TIER_WEIGHT.get(chosen.tier, 0),
+        weight=weight,
         must_stay=chosen.klass in _STAYING,
     )
+
+
+def _weights(chosen: tuple[Chosen, ...]) -> dict[str, int]:
+    """What each unit is worth to the packer."""
+    weights = {one.id: max(1, one.score) + _TIER_WEIGHT.get(one.tier, 0) for one in chosen}
+    others = sum(weights[one.id] for one in chosen if one.tier not in _HOST_TIERS)
+    host = {one.id: _OUTWEIGHS * (1 + others) + weights[one.id] for one in chosen if one.tier in _HOST_TIERS}
+    return {**weights, **host}

@@ -58,23 +58,23 @@ def in_order(shown: Iterable[Shown], retained: Sequence[str]) -> tuple[Shown, ..
 
 @dataclass(frozen=True)
 class Texts:
-    """The two texts of a request, and the headings that they needed."""
+    """The two texts of a request, and the headings that they needed: (place, heading)."""
 
     system: str
     data: str
-    headings: tuple[str, ...]
+    headings: tuple[tuple[str, str], ...]
 
 
 def texts(shown: Sequence[Shown]) -> Texts:
     """The system text and the data text."""
-    used: list[str] = []
+    used: list[tuple[str, str]] = []
     system: list[str] = []
     data: list[str] = []
 
     def section(place: list[str], heading: str, items: Iterable[Shown]) -> None:
         blocks = [item.block.text for item in items if item.block.text]
         if blocks:
-            used.append(heading)
+            used.append(("system" if place is system else "data", heading))
             place.append(heading)
             place.extend(blocks)
 

@@ -119,16 +119,16 @@ class Session:
     def _cause(self, view: CompiledContext, kept: tuple[str, ...]) -> tuple[CompactionReason, tuple[str, ...]] | None:
         """What forces the block to be made anew, if anything does."""
         missing = tuple(id for id in kept if id not in view.active)
-        if any(id in view.packed_out for id in missing) or view.packed_out:
-            return CompactionReason.BUDGET, view.packed_out
+        shortened = tuple(id for id in kept if id in view.active and id not in view.callable)
+        if view.packed_out or shortened:
+            return CompactionReason.BUDGET, (*view.packed_out, *shortened)
         if missing:
             return CompactionReason.NOT_SHOWABLE, missing
         waiting = self._superseders(view, set(kept))
         if waiting:
             return CompactionReason.SUPERSEDED, waiting
-        if not self._grows(view):
-            return CompactionReason.CHANGED, ()
-        return None
+        moved = self._moved(view)
+        return (CompactionReason.CHANGED, moved) if moved else None
 
     def _superseders(self, view: CompiledContext, kept: set[str]) -> tuple[str, ...]:
         units = view._snapshot.units
@@ -141,9 +141,22 @@ class Session:
             and row["unit"] in superseded(units[row.get("through", id)], units)
         )
 
-    def _grows(self, view: CompiledContext) -> bool:
-        """Whether the new block begins with the old one, byte for byte."""
-        if self._view is None:
-            return True
-        before = native_tools(self._view.shown, "openai")
-        return native_tools(view.shown, "openai")[: len(before)] == before
+    def _moved(self, view: CompiledContext) -> tuple[str, ...]:
+        """The units that keep the new block from beginning with the old one, byte for byte."""
+        before = _block(self._view) if self._view is not None else []
+        after = _block(view)
+        if after[: len(before)] == before:
+            return ()
+        old = dict(before)
+        changed = tuple(id for id, piece in after if id in old and old[id] != piece)
+        return changed or tuple(id for id, _ in after[: len(before)] if id not in old)
+
+
+def _block(view: CompiledContext) -> list[tuple[str, Any]]:
+    """The callable tools with what is sent of each, and where."""
+    shown = [item for item in view.shown if item.callable]
+    native = native_tools(shown, "openai")
+    return [
+        (item.unit.id, (item.unit.trust, item.block.text) if item.block.text else tool)
+        for item, tool in zip(shown, native, strict=True)
+    ]

@@ -40,7 +40,7 @@ async def aask(
     *,
     model: str | Provider,
     policy: Policy | None = None,
-    tools: ToolPlace = "native",
+    tools: ToolPlace | None = None,
     schema: Mapping[str, Any] | None = None,
     max_output_tokens: int | None = None,
     temperature: float | None = None,
@@ -54,7 +54,8 @@ async def aask(
         model: ``"openai:..."``, ``"openrouter:vendor/model"``, ``"local"``, ``"local:FILE.gguf"``,
             ``"http://host:port/v1#model"`` or a provider.
         policy: the host's policy; a window that the provider knows narrows it.
-        tools: show tools in the provider's own field, or in the text.
+        tools: show tools in the provider's own field (``native``) or in the ``text``; default: native, but text for
+            the local model, whose template has no place for them.
         schema: a JSON Schema that the reply's text must follow, where the provider can enforce one.
         max_output_tokens: tokens for the reply; default: the policy's ``reserve_output``, at most a quarter of the
             model's window.
@@ -68,6 +69,7 @@ async def aask(
     """
     _check_options(policy, tools, time_limit, compile_options)
     provider = resolve(model)
+    tools = tools or ("text" if provider.name == "local" else "native")
     deadline = anyio.current_time() + time_limit
     window, failure = await _window(provider, deadline)
     policy, most = _fitted(policy or Policy(), window, max_output_tokens)
@@ -96,10 +98,10 @@ def ask(query: str, catalog: Catalog, *, model: str | Provider, **options: Any) 
     return run_sync(aask, query, catalog, model=model, **options)
 
 
-def _check_options(policy: object, tools: str, time_limit: float, options: Mapping[str, Any]) -> None:
+def _check_options(policy: object, tools: str | None, time_limit: float, options: Mapping[str, Any]) -> None:
     if not isinstance(policy, Policy | None):
         raise ConfigurationError("not_a_policy", f"a Policy is wanted, not {type(policy).__name__}")
-    if tools not in get_args(ToolPlace):
+    if tools is not None and tools not in get_args(ToolPlace):
         raise ConfigurationError("invalid_option", f"tools must be 'native' or 'text', not {tools!r}")
     if not 0 < time_limit < math.inf:
         raise ConfigurationError("invalid_time_limit", f"time_limit must be seconds, more than 0: {time_limit!r}")

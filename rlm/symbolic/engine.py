@@ -30,9 +30,10 @@ class Engine:
     """The process's one Prolog; get it from ``engine()``.
 
     Every method raises ``EngineError``. Kinds: ``invalid_input``, ``input_too_large`` (before the call);
-    ``timeout``, ``inference_limit``, ``stack_limit``, ``cancelled``, ``failed``, ``unknown_operation``,
-    ``invalid_reply``, ``aborted``, ``bridge``, or the name of a Prolog error such as ``type_error`` (with
-    ``detail`` ``operation`` and ``term``); ``forked``, ``reentrant``, ``stopped`` (wrong place or time).
+    ``timeout``, ``inference_limit``, ``stack_limit``, ``cancelled``, ``aborted``; ``unknown_operation``,
+    ``failed``, ``undefined``, ``invalid_reply``, ``uncaught``, ``bridge``, or the name of a Prolog error such as
+    ``type_error`` (with ``detail`` ``operation`` and ``term``); ``forked``, ``reentrant``, ``stopped`` (wrong
+    place or time).
     """
 
     def __init__(self) -> None:
@@ -151,7 +152,7 @@ _lock = threading.Lock()
 
 
 def engine() -> Engine:
-    """The process's Prolog, started at the first use (about 0.2 s).
+    """The process's Prolog, started at the first use (some tenths of a second).
 
     Raises:
         EngineError: ``prolog_missing``, ``prolog_unsupported``, ``janus_missing``, ``janus_unusable``,
@@ -168,14 +169,13 @@ def _start() -> Engine:
     with _lock:
         if _engine is None:
             _engine = Engine()
+            atexit.register(_engine._stop)
         failure = _engine._ready()
         if failure is not None:
             if failure.kind != "load_failed":  # Prolog runs, with half of the rules in it: no second try
                 _engine = None
             raise failure
-        if not _started:
-            _started = True
-            atexit.register(_engine._stop)
+        _started = True
         return _engine
 
 

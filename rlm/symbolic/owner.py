@@ -6,6 +6,7 @@ when first needed, has an engine of its own and signals the owner to stop a job 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Callable
@@ -133,7 +134,8 @@ class Owner:
             self.failure = EngineError("janus_unusable", f"Prolog did not start: {problem}")
         self.ready.set()
         if self.failure is None:
-            self._apply("rlm_load", "load_the_rest")
+            with contextlib.suppress(Exception):  # what it could not load now, Prolog loads when needed
+                self._apply("rlm_load", "load_the_rest")
             while (job := self._jobs.get()) is not None:
                 self._answer(job)
         if self._janus is not None:
@@ -224,8 +226,9 @@ class Owner:
             for job in pending:
                 if job.started:
                     manner = "throw" if job.signals < _GENTLE_SIGNALS else "abort"
-                    self._apply("rlm_bridge", "rlm_cancel", self._thread_id, job.number, manner)
                     job.signals += 1
+                    with contextlib.suppress(Exception):  # the next round tries again
+                        self._apply("rlm_bridge", "rlm_cancel", self._thread_id, job.number, manner)
         self._janus.detach_engine()
 
 

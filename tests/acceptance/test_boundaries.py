@@ -344,9 +344,7 @@ def test_p24_no_text_sets_what_is_the_hosts_to_set(
         assert (chosen.tier == "pinned") == (chosen.klass == "pinned") == pinned
         assert chosen.tier in ("pinned", "evidence")
         assert chosen.klass in ("pinned", "periphery")
-    assert seen.view.policy.model_copy(update={"window": 0, "reserve_output": 0}) == POLICY.model_copy(
-        update={"window": 0, "reserve_output": 0}
-    )
+    assert {name for name, value in seen.view.policy if value != getattr(POLICY, name)} <= {"window", "reserve_output"}
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

@@ -68,9 +68,7 @@ def test_people_see_calls_and_refusals(rlm: Run, tools: Path, server: Loopback) 
 
 
 @pytest.mark.parametrize("as_json", [[], ["--json"]])
-def test_what_the_provider_does_wrong_is_code_1(
-    rlm: Run, tools: Path, server: Loopback, as_json: list[str]
-) -> None:
+def test_what_the_provider_does_wrong_is_code_1(rlm: Run, tools: Path, server: Loopback, as_json: list[str]) -> None:
     server.script(fails(401, "who are you"))
     done = rlm("ask", QUERY, "-c", tools, "--model", f"{server.url}#m", *as_json, code=1)
     error = error_of(done)

@@ -129,6 +129,15 @@ def test_exit_right_after_the_start_and_after_an_error(python: Run) -> None:
     assert done.stderr.strip().endswith("ValueError: mine")
 
 
+def test_exit_while_prolog_starts(python: Run) -> None:
+    python(
+        """
+        threading.Thread(target=engine, daemon=True).start()
+        time.sleep(0.1)
+        """
+    )
+
+
 def test_exit_with_jobs_in_the_queue(python: Run) -> None:
     python(
         """

@@ -75,9 +75,7 @@ class _Selecting:
         self.spoken = [id for id in dict.fromkeys((*evidence.ranked, *tools)) if self.stands_alone(id)]
         self.wanted = [*facts.pinned, *self.host]
         self.firm = viable(facts, facts.eligible, self.wanted)
-        spared = {*facts.every_tool, *self.walk(self.wanted, self.firm)}
-        allowed = facts.eligible - (set(evidence.negated) - spared)
-        self.open = viable(facts, allowed, [*self.wanted, *self.retained, *self.spoken])
+        self.open: set[str] = set()
 
     def stands_alone(self, id: str) -> bool:
         """Whether a candidate comes after those of the host."""
@@ -86,6 +84,7 @@ class _Selecting:
     def outcome(self) -> Outcome:
         self.together("pinned", [id for id in self.facts.pinned if self.may_be_pinned(id)])
         self.together("selected", [id for id in self.host if self.fits(id, self.firm)])
+        self.open = self.unspoken_against()
         for id in self.retained:
             self.admit(id)
         taken = 0
@@ -108,6 +107,12 @@ class _Selecting:
             return False
         self.chosen.active += self.closure([id], self.open) or ()
         return True
+
+    def unspoken_against(self) -> set[str]:
+        """What is viable without the units that the text rules out, but for those that the host got in."""
+        spared = {*self.facts.every_tool, *self.chosen.active}
+        allowed = self.facts.eligible - (set(self.evidence.negated) - spared)
+        return viable(self.facts, allowed, [*self.wanted, *self.retained, *self.spoken])
 
     def suggested(self) -> list[str]:
         """What the active units suggest, one level deep."""
@@ -227,7 +232,7 @@ class _Selecting:
         """The unit that is required; where it is not viable, the best candidate that supersedes it."""
         if need in allowed:
             return [need]
-        if allowed is self.firm:
+        if allowed is self.firm:  # the host's own wishes
             candidates = self.wanted
         else:
             ranked = self.in_order(self.spoken) if self.reading.standing == "order" else self.spoken

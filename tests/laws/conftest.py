@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.laws.survey import Surveyed, survey
 
 settings.register_profile(
-    "laws", derandomize=True, deadline=None, database=None, max_examples=120, suppress_health_check=list(HealthCheck)
+    "laws",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    max_examples=120,
+    phases=[Phase.generate],  # tests.laws.shrink makes cases smaller, faster
+    suppress_health_check=list(HealthCheck),
 )
 settings.load_profile("laws")
 

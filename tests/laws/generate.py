@@ -1,7 +1,7 @@
 """Random catalogs, turns and policies, small and full of trouble.
 
 One generator, driven by anything that looks like ``random.Random``: a seeded one for many cases in little time,
-hypothesis's own for cases that shrink. ``Case`` prints itself as the code that makes it again.
+hypothesis's own where it looks for trouble. ``Case`` prints itself as the code that makes it again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Case:
             return self.compile(own, **options)
 
     def with_policy(self, **fields: Any) -> Case:
-        return replace(self, policy=rlm.Policy(**{**_given(self.policy), **fields}))
+        return replace(self, policy=rlm.Policy(**{**given_fields(self.policy), **fields}))
 
     def with_options(self, **options: Any) -> Case:
         return replace(self, options={**self.options, **options})
@@ -76,21 +76,21 @@ class Case:
 
 def remade(unit: rlm.Unit, **fields: Any) -> rlm.Unit:
     """The unit with some fields changed, checked as any other."""
-    return rlm.Unit(**{**_given(unit), **fields})
+    return rlm.Unit(**{**given_fields(unit), **fields})
 
 
 def without(noun: Any, *fields: str) -> Any:
     """A unit or a policy with some fields as if they had not been given."""
-    return type(noun)(**{name: value for name, value in _given(noun).items() if name not in fields})
+    return type(noun)(**{name: value for name, value in given_fields(noun).items() if name not in fields})
 
 
-def _given(noun: Any) -> dict[str, Any]:
+def given_fields(noun: Any) -> dict[str, Any]:
     names = [name for name in type(noun).model_fields if name in noun.model_fields_set]
     return {name: getattr(noun, name) for name in names}
 
 
 def _code(maker: str, noun: Any, first: tuple[Any, ...] = ()) -> str:
-    fields = {name: value for name, value in _given(noun).items() if value not in first}
+    fields = {name: value for name, value in given_fields(noun).items() if value not in first}
     parts = [repr(value) for value in first]
     parts += [f"{name}={_literal(value)}" for name, value in fields.items()]
     return f"{maker}({', '.join(parts)})"
@@ -122,7 +122,7 @@ def seeded_cases(first: int, count: int, **options: Any) -> Iterator[tuple[int, 
 
 
 def cases(**options: Any) -> st.SearchStrategy[Case]:
-    """Cases that hypothesis makes, and makes smaller."""
+    """Cases that hypothesis makes."""
     return st.randoms(use_true_random=False).map(lambda random: random_case(random, **options))
 
 

@@ -24,7 +24,7 @@ files, nor mentioned in any of them as `Module:Predicate`.
 main :-
     current_prolog_flag(argv, Argv),
     exclude(==(--), Argv, Files),
-    forall(member(File, Files), ( xref_source(File, [silent(true)]), mentions(File) )),
+    forall(member(File, Files), ( xref_source(File, [silent(true), comments(ignore)]), mentions(File) )),
     forall(( member(File, Files), unused(File, Files, Name/Arity) ),
            ( file_base_name(File, Base),
              functor(Head, Name, Arity),
@@ -38,7 +38,7 @@ unused(File, Files, Name/Arity) :-
     member(Name/Arity, Predicates),
     functor(Head, Name, Arity),
     \+ called_here(File, Head),
-    \+ ( closure(File, Name, Partial, In), Partial < Arity, In \== Name/Arity ),
+    \+ ( closure(File, Name, Partial, In), Partial =< Arity, In \== Name/Arity ),
     \+ public(File, Name/Arity),
     \+ ( xref_exported(File, Head), called_elsewhere(File, Files, Head) ),
     \+ ( xref_module(File, Module), qualified(Module, Name) ).
