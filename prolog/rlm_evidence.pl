@@ -41,9 +41,9 @@ name_score(2000).
 name_limit(16).
 
 %   history_factor(?Turn, ?Thousandths): what a word of the Turn-th last turn still counts.
-history_factor(1, 400).
-history_factor(2, 200).
-history_factor(3, 100).
+history_factor(1, 100).
+history_factor(2, 50).
+history_factor(3, 25).
 
 %   sensor_limit(?Score): the most that one sensor can add.
 sensor_limit(1000).

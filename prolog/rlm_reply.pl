@@ -8,7 +8,7 @@
 :- use_module(library(assoc), [assoc_to_list/2]).
 :- use_module(library(lists), [append/3, member/2, reverse/2]).
 :- use_module(rlm_catalog, [replaces/3, unit_id/3]).
-:- use_module(rlm_closure, [closure/5, needs/4]).
+:- use_module(rlm_closure, [needs/4, reachable/3]).
 :- use_module(rlm_evidence, [source_weights/4]).
 
 /** <module> What a selection says of itself
@@ -257,12 +257,12 @@ error_reply(misconfigured(Tier, contradiction(A, B), Given, Roots), Reply) =>
     Reply = _{error: _{kind: Kind, units: Units, between: Between, reasons: []}}.
 
 %   owner(+Roots, +Given, +I, -Owner): the wanted unit that is I or drags it in.
-owner(Roots, given(World, Bad), I, Owner) :-
+owner(Roots, given(World, _), I, Owner) :-
     (   memberchk(I, Roots)
     ->  Owner = I
     ;   member(Owner, Roots),
-        closure(World, Bad, [], [Owner], members(Members)),
-        memberchk(m(I, _), Members)
+        reachable(World, [Owner], Is),
+        memberchk(I, Is)
     ->  true
     ;   Owner = I
     ).

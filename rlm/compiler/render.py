@@ -107,7 +107,11 @@ def request_parts(wire: Wire, text: Texts, turn: Turn, tools: list[dict[str, Any
     """The finished parts of a request for one provider."""
     said = conversation(turn)
     if wire == "anthropic":
-        kept = [message for message in said if message["role"] in ("user", "assistant")]
+        kept = [
+            message if message["role"] == "assistant" else {"role": "user", "content": message["content"]}
+            for message in said
+            if message["role"] not in ("system", "developer")
+        ]
         instructions = [message["content"] for message in said if message["role"] in ("system", "developer")]
         parts: dict[str, Any] = {"messages": _data_first(text.data, kept)}
         system = "\n".join(part for part in (text.system, *instructions) if part)

@@ -151,9 +151,13 @@ test(a_host_signal, Ids == ['skill:a']) :-
     chosen(['skill:a'-[triggers([[repo, git, 1000]])]], _{signals: [[repo, ['Git']]]}, Ids).
 test(a_sensor_is_bounded, [nondet, V == 1000]) :-
     reason_value(['tool:a'], _{sensors: [[model, ['tool:a'], [5000]]]}, 'tool:a', [score], V).
-test(history_decays, Ids == ['tool:a']) :-
-    chosen(['tool:a'-[description(stone)], 'tool:b'-[description(bridge)]],
-           _{history: [stone, nothing, bridge]}, Ids).
+test(history_moves_ranks, Ids == ['tool:b', 'tool:a']) :-
+    chosen(['tool:a'-[description('stone tower')], 'tool:b'-[description('stone bridge')], 'tool:c', 'tool:d'],
+           _{text: stone, history: [bridge]}, Ids).
+test(history_decays, Ids == ['tool:c', 'tool:b', 'tool:a']) :-
+    chosen(['tool:a'-[description('stone tower')], 'tool:b'-[description('stone bridge')],
+            'tool:c'-[description('stone river')], 'tool:d', 'tool:e', 'tool:f'],
+           _{text: stone, history: [river, bridge]}, Ids).
 test(one_common_word_selects_nothing, Ids == []) :-
     findall(U, ( between(1, 40, N), atom_concat('tool:t', N, Id), U = Id-[description('get the data')] ), Us),
     chosen(Us, _{text: 'get me some tea'}, Ids).
