@@ -66,7 +66,7 @@ spread([F|Fs], World, Seen, Is) :-
 
 nonviable(World, Roots, Bad) :-
     empty_assoc(None),
-    findall(R, ( member(R, Roots), once(needs(World, R, _, _)) ), Needy),
+    needy(World, Roots, Needy),
     (   Needy == []
     ->  Bad = None
     ;   concerned(World, Needy, Is),
@@ -74,6 +74,11 @@ nonviable(World, Roots, Bad) :-
         fall(Is, World, Blocked, Fallen),
         all_reasons(Is, World, Fallen, Fallen, Bad)
     ).
+
+needy(world(M, _, [], _, _, _), _, Needy), \+ M:requires(_, _) =>
+    Needy = [].
+needy(World, Roots, Needy) =>
+    findall(R, ( member(R, Roots), once(needs(World, R, _, _)) ), Needy).
 
 %   concerned(+World, +Roots, -Is): what Roots reach, and what could stand in for any of it.
 concerned(World, Roots, Is) :-

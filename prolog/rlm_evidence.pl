@@ -8,7 +8,7 @@
             negated_units/3       % +Module, +Reading, -Is
           ]).
 :- use_module(library(apply), [foldl/4, maplist/3, maplist/4]).
-:- use_module(library(assoc), [empty_assoc/1, get_assoc/3, put_assoc/4]).
+:- use_module(library(assoc), [get_assoc/3, list_to_assoc/2, put_assoc/4]).
 :- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, nth1/3, subtract/3]).
 :- use_module(library(pairs), [pairs_keys_values/3, pairs_values/2]).
 :- use_module(rlm_catalog, [catalog_module/2, catalog_size/2, catalog_stemmer/2]).
@@ -53,6 +53,9 @@ quoted_factor(400).
 
 %   quoted_length(?Tokens): no quotation is longer.
 quoted_length(60).
+
+%   sure(?N): the floor that rises with the best score counts from the place after these on.
+sure(5).
 
 %   text_limit(?Characters): of a longer text the beginning and the end are read.
 text_limit(65_536).
@@ -427,8 +430,10 @@ stem_elements([el(Word, Marked)|Es], Stemmer, [el(Stem, Marked)|Ss]) :-
 %
 %   The units whose evidence is at or above the floor, best first: `c(I, Score, Lexical, Others)`, by
 %   score, then priority, then id. A name or a need is above every floor; for words the floor also rises
-%   with the best score of a unit that may be shown (`call(Usable, I)`), so that a clear answer stands
-%   alone. `Floors` is `floors(Absolute, Relative)`.
+%   with the best score of a unit that may be shown (`call(Usable, I)`), from the sixth of them on, so that a
+%   clear answer does not drag a crowd along. `Floors` is `floors(Absolute, Relative)`.
+%
+%   @error more_words, where a scorer outside left out what could matter
 
 ranked(M, Usable, evidence(Words, Others, Weights, Input), Ranked, floors(Floor, Relative)) :-
     merged(Words, Others, M, Weights, Merged),
@@ -444,43 +449,71 @@ ranked(M, Usable, evidence(Words, Others, Weights, Input), Ranked, floors(Floor,
     pairs_values(Sorted, Floored),
     best_usable(Floored, Usable, Best),
     Relative is max(Floor, Best * Input.relative_floor // 1000),
-    above_relative(Floored, Floor, Relative, Alike),
+    sure(Sure),
+    above_relative(Floored, Usable, Sure, Floor, Relative, Alike, Left),
+    enough_words(Input.words, Relative, Left),
     spread_names(Alike, M, Ranked).
+
+%   enough_words(+Words, +Relative, +Left): a scorer outside may leave out units that cannot matter; where
+%   one of them could (the floor is no higher, or a sure place is left), all are wanted.
+%
+%   @error more_words
+enough_words(Words, Relative, Left) :-
+    (   Words \== null,
+        Rest = Words.rest,
+        Rest > 0,
+        ( Relative =< Rest ; Left > 0 )
+    ->  throw(more_words)
+    ;   true
+    ).
 
 %   spread_names(+Alike, +M, -Ranked): of units with the same bare name, each further one stands where half
 %   the score of the one before would put it, so that one name does not fill the first places.
 spread_names(Alike, M, Ranked) :-
-    findall(Name-x, ( member(c(I, _, _, _), Alike), M:called(I, Name) ), Names0),
-    keysort(Names0, Names),
-    (   repeated(Names)
-    ->  empty_assoc(None),
-        halved(Alike, M, None, Keyed),
-        keysort(Keyed, Sorted),
-        pairs_values(Sorted, Ranked)
-    ;   Ranked = Alike
+    findall(Name-C, ( member(C, Alike), arg(1, C, I), M:called(I, Name) ), Named),
+    keysort(Named, Sorted),
+    repeated(Sorted, Repeated),
+    (   Repeated == []
+    ->  Ranked = Alike
+    ;   list_to_assoc(Repeated, Counts),
+        halved(Named, M, Counts, Keyed),
+        keysort(Keyed, Ordered),
+        pairs_values(Ordered, Ranked)
     ).
 
-repeated([Name-_, Name-_|_]) :- !.
-repeated([_|Names]) :-
-    repeated(Names).
+%   repeated(+Sorted, -Pairs): `Name-0` for each name that more than one unit has.
+repeated([], []).
+repeated([Name-_|Named], Pairs) :-
+    (   Named = [Next-_|_],
+        Next == Name
+    ->  after_name(Named, Name, Rest),
+        Pairs = [Name-0|More],
+        repeated(Rest, More)
+    ;   repeated(Named, Pairs)
+    ).
+
+after_name([Name-_|Named], Name, Rest) :-
+    !,
+    after_name(Named, Name, Rest).
+after_name(Rest, _, Rest).
 
 halved([], _, _, []).
-halved([C|Cs], M, Counts0, [k(Down, Back, Id)-C|Keyed]) :-
+halved([Name-C|Named], M, Counts0, [k(Down, Back, Id)-C|Keyed]) :-
     C = c(I, Score, _, Others),
     M:unit(I, Id, _, Priority, _, _),
-    M:called(I, Name),
-    (   get_assoc(Name, Counts0, Before)
-    ->  true
-    ;   Before = 0
-    ),
-    Count is Before + 1,
-    put_assoc(Name, Counts0, Count, Counts),
-    (   memberchk(e(name(_), _), Others)
-    ->  Down is -Score
-    ;   Down is -(Score >> min(Before, 30))
-    ),
     Back is -Priority,
-    halved(Cs, M, Counts, Keyed).
+    (   get_assoc(Name, Counts0, Before)
+    ->  Count is Before + 1,
+        put_assoc(Name, Counts0, Count, Counts)
+    ;   Before = 0,
+        Counts = Counts0
+    ),
+    (   Before > 0,
+        \+ memberchk(e(name(_), _), Others)
+    ->  Down is -(Score >> min(Before, 30))
+    ;   Down is -Score
+    ),
+    halved(Named, M, Counts, Keyed).
 
 :- meta_predicate ranked(+, 1, +, -, -).
 
@@ -491,14 +524,22 @@ best_usable([c(I, Score, _, _)|Cs], Usable, Best) :-
     ;   best_usable(Cs, Usable, Best)
     ).
 
-above_relative([], _, _, []).
-above_relative([C|Cs], Floor, Relative, Ranked) :-
-    C = c(_, Score, Lexical, Es),
-    (   above_floor(Es, Score, Lexical, Floor, Relative)
-    ->  Ranked = [C|Rest]
-    ;   Ranked = Rest
+%   above_relative(+Cs, :Usable, +Sure, +Floor, +Relative, -Ranked, -Left): the first places of units that may be
+%   shown are safe from the relative floor; `Left` are those that nothing took.
+above_relative([], _, Left, _, _, [], Left).
+above_relative([C|Cs], Usable, Sure0, Floor, Relative, Ranked, Left) :-
+    C = c(I, Score, Lexical, Es),
+    (   Sure0 > 0,
+        call(Usable, I)
+    ->  Sure is Sure0 - 1,
+        Ranked = [C|Rest]
+    ;   above_floor(Es, Score, Lexical, Floor, Relative)
+    ->  Sure = Sure0,
+        Ranked = [C|Rest]
+    ;   Sure = Sure0,
+        Ranked = Rest
     ),
-    above_relative(Cs, Floor, Relative, Rest).
+    above_relative(Cs, Usable, Sure, Floor, Relative, Rest, Left).
 
 above_floor(_, Score, _, _, Relative) :-
     Score >= Relative,

@@ -86,7 +86,7 @@ total([Reason|Reasons], Sum0, Sum) :-
     total(Reasons, Sum1, Sum).
 
 %   weighed(+M, +Sources, -Weighed, -Words): the scores of the one unit, from the weights that held.
-weighed(M, Sources, _{text: Text, needs: Needs, history: History}, Words) :-
+weighed(M, Sources, _{rest: 0, text: Text, needs: Needs, history: History}, Words) :-
     M:vector(1, Vector),
     weigh_all(Sources.text, Vector, Text),
     weigh_all(Sources.needs, Vector, Needs),

@@ -40,12 +40,16 @@ selection_reply(M, selection(Args, Evidence, Ranked, floors(Floor, Relative), Fo
     reason_rows(M, BadPairs, BadRows),
     findall(Id, ( member(I, Forbidden), unit_id(M, I, Id) ), NegatedIds),
     findall([Id, Rule], ( member(I-Rule, Vetoed), unit_id(M, I, Id) ), VetoedIds),
-    findall(Id, ( member(c(I, _, _, _), Ranked), unit_id(M, I, Id) ), RankedIds),
-    findall(Score, member(c(_, Score, _, _), Ranked), Scores),
+    ids_scores(Ranked, M, RankedIds, Scores),
     source_weights(M, Args, Weights, Sources),
     Reply = _{ active: ActiveRows, rejected: RejectedRows, nonviable: BadRows, negated: NegatedIds,
                vetoed: VetoedIds, ranked: RankedIds, scores: Scores, sources: Sources,
                floor: Floor, relative_floor: Relative }.
+
+ids_scores([], _, [], []).
+ids_scores([c(I, Score, _, _)|Ranked], M, [Id|Ids], [Score|Scores]) :-
+    unit_id(M, I, Id),
+    ids_scores(Ranked, M, Ids, Scores).
 
 %   first_turned(+Turned, +Active, +Seen, -Pairs): `I-Reasons` for each root that stayed out, as first told.
 first_turned([], _, _, []).

@@ -34,15 +34,24 @@ there first. What the host wants together and cannot stand together is a configu
 %
 %   One compile's decisions. `Args` has the host's policy and this turn's input as plain values; the reply
 %   says what is active, in order, with tiers, classes and reasons, and what was turned away and why
-%   (rlm_reply). A reply with `error` names a configuration that cannot be.
+%   (rlm_reply). A reply with `error` names a configuration that cannot be; one with `more` asks for the word
+%   scores of all units, where the few that were given do not decide.
 
 select(Args, Reply) :-
     catalog_module(Args.catalog, M),
     catalog_ready(M),
     catch(( decide(M, Args, Selection),
             selection_reply(M, Selection, Reply) ),
-          misconfigured(Tier, Cause, Given, Roots),
-          error_reply(misconfigured(Tier, Cause, Given, Roots), Reply)).
+          Ball,
+          undecided(Ball, Reply)).
+
+%   undecided(+Ball, -Reply): what the host must mend, or `more` words that are wanted from outside.
+undecided(misconfigured(Tier, Cause, Given, Roots), Reply) =>
+    error_reply(misconfigured(Tier, Cause, Given, Roots), Reply).
+undecided(more_words, Reply) =>
+    Reply = _{more: @(true)}.
+undecided(Ball, _) =>
+    throw(Ball).
 
 decide(M, Args, selection(Args, Evidence, Ranked, Floors, Forbidden, World, Bad, State)) :-
     policy(Args, Policy),

@@ -173,10 +173,47 @@ straight_codes([C0|Cs0], [C|Cs]) :-
 %   where lower case meets upper case. A name's trailing `@2` or `#2` (a variant) is no word of it.
 
 identifier_words(Identifier, Words) :-
-    plain(Identifier, Plain),
-    atom_codes(Plain, Codes),
-    phrase(words(Words0), Codes),
-    append(Words0, Words).
+    (   ascii(Identifier)
+    ->  split_string(Identifier, " \t\r\n!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", "", Parts),
+        parts_words(Parts, Words)
+    ;   plain(Identifier, Plain),
+        atom_codes(Plain, Codes),
+        phrase(words(Words0), Codes),
+        append(Words0, Words)
+    ).
+
+%   parts_words(+Parts, -Words): most parts are one word; what mixes cases is looked at letter by letter.
+parts_words([], []).
+parts_words([Part|Parts], Words) :-
+    (   Part == ""
+    ->  Words = Rest
+    ;   string_lower(Part, Lower),
+        (   Lower == Part
+        ;   string_upper(Part, Part)
+        ;   sub_string(Part, 1, _, 0, Tail),
+            sub_string(Lower, 1, _, 0, Tail)
+        )
+    ->  ( printable(Lower) -> atom_string(Word, Lower), Words = [Word|Rest] ; slow_words(Part, Words, Rest) )
+    ;   slow_words(Part, Words, Rest)
+    ),
+    parts_words(Parts, Rest).
+
+%   Control characters end words too; they are rare.
+printable(String) :-
+    string_codes(String, Codes),
+    no_control(Codes).
+
+no_control([]).
+no_control([C|Cs]) :-
+    C > 32,
+    C \== 127,
+    no_control(Cs).
+
+slow_words(Part, Words, Rest) :-
+    string_codes(Part, Codes),
+    phrase(words(Lists), Codes),
+    append(Lists, Slow),
+    append(Slow, Rest, Words).
 
 %!  token_words(+Tokens, -Words:list) is det.
 %

@@ -26,6 +26,9 @@ STEMMERS = (
 SCORED_HERE = 5_000
 """From so many units on, where numpy is installed, word scores are counted in Python: same vectors, same scores."""
 
+TOLD = (256, 2048, None)
+"""So many of the best-scored units are told first; where they do not decide, more, and in the end all."""
+
 _CHUNK = 500
 _CACHED_VIEWS = 64
 _DIGESTS = 1 << 256
@@ -266,7 +269,13 @@ class Catalog:
             if floor is not None and len(snapshot.units) >= SCORED_HERE and (shared.postings or numpy_is_there()):
                 shared.postings = shared.postings or Postings()
                 shared.postings.follow(shared.handle, snapshot)
-                args["words"] = shared.postings.words(engine().call("analyse", args), floor)
+                analysis = engine().call("analyse", args)
+                for most in TOLD:
+                    words = shared.postings.words(analysis, floor, most)
+                    reply = engine().call(operation, {**args, "words": words})
+                    if "more" not in reply:
+                        break
+                return snapshot, reply
             return snapshot, engine().call(operation, args)
 
     def cached(self, key: Any) -> Any:

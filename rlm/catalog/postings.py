@@ -71,12 +71,13 @@ class Postings:
                 units.append(number)
                 self._weights[term].append(weight)
 
-    def words(self, analysis: dict[str, Any], floor: int) -> dict[str, Any]:
+    def words(self, analysis: dict[str, Any], floor: int, most: int | None) -> dict[str, Any]:
         """``words`` for ``rlm_select:select/2``.
 
         Args:
             analysis: the reply of ``analyse``.
             floor: thousandths; units whose words cannot reach it are left out, unless they are watched.
+            most: so many units, and those that tie with the last of them; None for all.
         """
         import numpy as np
 
@@ -92,8 +93,15 @@ class Postings:
         for scored, factor in zip(history, analysis["factors"], strict=True):
             reach += scored.scores * factor // 1000
         kept = reach >= max(floor, 1)
+        rest = 0
+        if most is not None and np.count_nonzero(kept) > most:
+            last = np.partition(reach, -most)[-most]
+            left_out = reach[kept & (reach < last)]
+            rest = int(left_out.max()) if len(left_out) else 0
+            kept &= reach >= last
         kept[np.array(analysis["watch"], dtype=np.int64)] = True
         return {
+            "rest": rest,
             "text": [text.plain(kept)],
             "needs": [scored.plain(kept) for scored in needs],
             "history": [scored.plain(kept) for scored in history],

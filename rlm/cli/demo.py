@@ -14,6 +14,7 @@ from rlm.catalog.catalog import Catalog
 from rlm.cli import show
 from rlm.cli.outcome import failed
 from rlm.compiler.compile import compile as compile_view
+from rlm.compiler.forms import FULL
 from rlm.compiler.view import CompiledContext
 from rlm.errors import RlmError, ToolError
 from rlm.model.policy import Mode, Policy
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 FIRST = "Review what changed on my branch since main, push it, and open an issue for anything risky."
 SECOND = "Will it rain in Lisbon on Friday? If not, book me a flight there from Berlin."
 
-BUDGET = 1_000
+BUDGET = 600
 DENIED = ("tool:git_push", "tool:*_delete")
 GRANTED = (
     *("tool:git_*", "tool:issue_*", "tool:pull_request_*", "tool:file_*", "tool:weather_*"),
@@ -88,6 +89,8 @@ def first_turn(view: CompiledContext) -> None:
     show.line()
     show.rows(("shown", "form", "tokens", "why"), show.shown_rows(view, view.explain().active), right=(2,))
     show.line()
+    if any(item.block.form != FULL for item in view.shown):
+        show.line("A tool in compact form is known to the model, which may say that it needs it; it cannot be called.")
     show.line(sums(view))
 
 

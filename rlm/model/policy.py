@@ -32,7 +32,8 @@ class Policy(Noun):
     ``capabilities``, ``scope``, ``denied`` and ``disabled`` are patterns over ids: ``*`` stands for any
     characters (``tool:github/*``). ``capabilities`` unset grants what the host itself registered and nothing
     that was imported; ``scope`` unset is everything. ``selected`` are ids. ``floor`` is in shares of one
-    word that no other unit has. Token fields are tokens.
+    word that no other unit has; from the sixth candidate on, ``relative_floor`` is the least share of the best
+    score. Token fields are tokens.
     """
 
     capabilities: frozenset[str] | None = None
@@ -43,7 +44,7 @@ class Policy(Noun):
     mode: Mode = Mode.COMPILED
     candidate_limit: int = Field(default=64, ge=0, le=100_000)
     floor: float = Field(default=0.3, ge=0, le=1000)
-    relative_floor: float = Field(default=0.3, ge=0, le=1)
+    relative_floor: float = Field(default=0.4, ge=0, le=1)
     budget: int | None = Field(default=None, ge=0)
     window: int = Field(default=DEFAULT_WINDOW, gt=0)
     reserve_output: int = Field(default=DEFAULT_RESERVE_OUTPUT, ge=0)

@@ -101,7 +101,7 @@ def test_p13_p19_mistakes_are_told_before_anything_is_sent(
 
 def test_a_time_limit_ends_it(rlm: Run, tools: Path, server: Loopback) -> None:
     server.script(stalls())
-    done = rlm("ask", QUERY, "-c", tools, "--model", f"{server.url}#m", "--time-limit", "8", code=1)
+    done = rlm("ask", QUERY, "-c", tools, "--model", f"{server.url}#m", "--time-limit", "3", code=1)
     assert error_of(done)["kind"] == "timeout"
     server.wait_for_no_connections()
 

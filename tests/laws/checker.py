@@ -15,15 +15,16 @@ from rlm import Class, CompiledContext, State, Unit
 from rlm.compiler.tokens import counter
 from rlm.model.unit import CALLABLE
 from tests.laws.facts import INELIGIBLE, NARROWABLE, Facts, reached
-from tests.laws.reasons import IN, OUT, Truth
+from tests.laws.reasons import IN, OUT, Explain, Truth
 
 TIERS = ("pinned", "selected", "retained", "evidence", "all_tools", "suggested")
 
 
-def violations(view: CompiledContext, units: Iterable[Unit]) -> list[str]:
-    """Every breach of a law in ``view``, which was compiled from ``units``."""
+def violations(view: CompiledContext, units: Iterable[Unit], explain: Explain | None = None) -> list[str]:
+    """Every breach of a law in ``view``, which was compiled from ``units``; ``explain`` is the view's own."""
     facts = Facts.of(view, units)
-    laws = [*selection_laws(view, facts), *explained(view, facts)]
+    truth = Truth(view, facts, explain or view.explain)
+    laws = [*selection_laws(view, facts), *explained(truth)]
     return laws if view._shown is None else [*laws, *packing_laws(view, facts)]
 
 
@@ -131,9 +132,9 @@ def places_of(view: CompiledContext, facts: Facts) -> dict[str, tuple[int, int]]
 # -- explanations -----------------------------------------------------------------------------------
 
 
-def explained(view: CompiledContext, facts: Facts) -> Iterator[str]:
+def explained(truth: Truth) -> Iterator[str]:
     """L9: every unit has exactly one state and at least one reason, and every reason is true."""
-    truth = Truth(view, facts)
+    view, facts = truth.view, truth.facts
     active, dropped = set(view.active), set(view.packed_out)
     if twice := active & dropped:
         yield f"L9: {twice} are both active and packed out"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -21,16 +21,17 @@ OUT = frozenset(
 )
 
 Row = Mapping[str, Any]
+Explain = Callable[[str], Any]
 
 
 class Truth:
     """Objections to the reasons of one view."""
 
-    def __init__(self, view: CompiledContext, facts: Facts) -> None:
+    def __init__(self, view: CompiledContext, facts: Facts, explain: Explain) -> None:
         self.view = view
         self.facts = facts
         self.chosen = {item.id: item for item in view.selection.chosen}
-        self.explained = cache(view.explain)
+        self.explained = cache(explain)
         self.wanted = {*facts.pinned, *facts.host}
         self.standing = {id for id in self.chosen if self.was_candidate(id) or id in facts.every_tool}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import rlm
 from rlm.errors import CompileError
@@ -12,6 +13,7 @@ from tests.laws.brute import Evidence
 from tests.laws.checker import violations
 from tests.laws.facts import Facts, reached
 from tests.laws.generate import Case, seeded_cases, without
+from tests.laws.reasons import Explain
 
 CATALOGS = 2_400
 
@@ -56,18 +58,17 @@ def survey(first: int = 0, count: int = CATALOGS) -> list[Surveyed]:
 
 def surveyed(seed: int, case: Case) -> Surveyed:
     """Compile a case and check the view, as long as its catalog lives."""
-    view, error, breaches = None, None, []
     with case.catalog() as catalog:
         try:
             view = case.compile(catalog)
         except CompileError as problem:
-            error = problem
-        else:
-            breaches = violations(view, case.units)
-    return Surveyed(seed, case, view, error, tuple(breaches), frozenset(troubles(case, view, error)))
+            return Surveyed(seed, case, None, problem, (), frozenset((problem.kind, *troubles(case))))
+        explain = cache(view.explain)
+        breaches = tuple(violations(view, case.units, explain))
+        return Surveyed(seed, case, view, None, breaches, frozenset((*troubles(case), *words_of(view, case, explain))))
 
 
-def troubles(case: Case, view: rlm.CompiledContext | None, error: CompileError | None) -> Iterator[str]:
+def troubles(case: Case) -> Iterator[str]:
     """What makes a case hard: the tests see to it that there is enough of each."""
     facts = facts_of(case)
     units = facts.units
@@ -81,13 +82,13 @@ def troubles(case: Case, view: rlm.CompiledContext | None, error: CompileError |
         yield "denied dependency"
     if facts.policy.budget is not None:
         yield "tight budget"
-    if error is not None:
-        yield error.kind
-    if view is not None:
-        yield "view"
-        yield from (f"text {place}" for place in ("system", "data") if getattr(view, place))
-        yield from (f"class {item.klass}" for item in view.selection.chosen)
-        for id in units:
-            explanation = view.explain(id)
-            yield f"state {explanation.state}"
-            yield from (f"reason {reason.kind}" for reason in explanation.reasons)
+
+
+def words_of(view: rlm.CompiledContext, case: Case, explain: Explain) -> Iterator[str]:
+    """What a view says of its units, and where it shows them."""
+    yield "view"
+    yield from (f"text {place}" for place in ("system", "data") if getattr(view, place))
+    yield from (f"class {item.klass}" for item in view.selection.chosen)
+    for unit in case.units:
+        yield f"state {explain(unit.id).state}"
+        yield from (f"reason {reason.kind}" for reason in explain(unit.id).reasons)
