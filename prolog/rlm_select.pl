@@ -66,7 +66,7 @@ decide(M, Args, selection(Args, Evidence, Ranked, Floors, Forbidden, World, Bad,
     start(S0),
     admit_together(pinned, Pinned, given(Host, BadWanted), S0, S1),
     admit_together(selected, Selected, given(Host, BadWanted), S1, S2),
-    retained(M, Args, Retained),
+    retained(M, Args, Forbidden, Retained),
     without_spared(Host, Forbidden, Ranked1, Ranked),
     append(Wanted, Retained, Firm),
     widened(Host, Args.mode, Firm, Ranked, World),
@@ -131,8 +131,13 @@ in_order(M, Is, Ordered) :-
     sort(Keyed, Sorted),
     findall(I, member(_-I, Sorted), Ordered).
 
-retained(M, Args, Retained) :-
-    findall(I, ( member(Id, Args.retained), M:number(Id, I) ), Retained).
+%   retained(+M, +Args, +Forbidden, -Retained): what the user's words forbid is kept no longer.
+retained(M, Args, Forbidden, Retained) :-
+    findall(I,
+            ( member(Id, Args.retained),
+              M:number(Id, I),
+              \+ ord_memberchk(I, Forbidden) ),
+            Retained).
 
 %   later(+World, +Args, +Pinned, +Selected, +Ranked, -Roots): what the evidence asks for and, in `all_tools`,
 %   the other eligible tools; superseders before what they supersede.

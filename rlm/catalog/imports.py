@@ -118,7 +118,7 @@ def _rows(data: bytes, source: str) -> tuple[list[Row], list[dict[str, Any]]]:
         if raw.strip():
             try:
                 rows.append((line, _loads(raw), None))
-            except ValueError as problem:
+            except (ValueError, RecursionError) as problem:
                 findings.append(_broken(source, line, raw, problem))
     return rows, findings
 
@@ -128,7 +128,7 @@ def _is_whole_document(data: bytes) -> bool:
     first = data.lstrip().split(b"\n", 1)[0]
     try:
         json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         return True
     return b'"tools"' in first and len(data.strip().split(b"\n", 1)) == 1
 
@@ -136,7 +136,7 @@ def _is_whole_document(data: bytes) -> bool:
 def _document_rows(data: bytes, source: str) -> tuple[list[Row], list[dict[str, Any]]]:
     try:
         document = _loads(data)
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         line = getattr(problem, "lineno", 0) or data[: getattr(problem, "start", 0)].count(b"\n") + 1
         return [], [_broken(source, line, data, problem)]
     if isinstance(document, Mapping):
@@ -165,7 +165,7 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON value")
 
 
-def _broken(source: str, line: int, raw: bytes, problem: ValueError) -> dict[str, Any]:
+def _broken(source: str, line: int, raw: bytes, problem: Exception) -> dict[str, Any]:
     if isinstance(problem, UnicodeDecodeError):
         inside = raw[: problem.start].count(b"\n")
         message = f"not UTF-8: byte 0x{raw[problem.start]:02x} at offset {problem.start}"

@@ -124,15 +124,15 @@ def block_text(unit: Unit, body: str, *, title: str | None = None) -> str:
     body = body.replace("\r\n", "\n").replace("\r", "\n").strip()
     if unit.trust is Trust.HOST:
         return f"## {title or unit.id}\n{body}\n" if body else f"## {title or unit.id}\n"
-    fence = fence_of(body)
     source = "unnamed" if unit.provenance.source == "host" else safe_name(unit.provenance.source)
     label = f'name="{safe_name(title or unit.id)}" source="{source}"'
+    fence = fence_of(label, body)
     return f"<data-{fence} {label}>\n{body}\n</data-{fence}>\n"
 
 
-def fence_of(body: str) -> str:
-    """Digits of the body's own digest that do not occur in it: what is fenced cannot close its fence."""
-    digest = hashlib.sha256(body.encode()).hexdigest()
+def fence_of(label: str, body: str) -> str:
+    """Digits of the digest of what is shown that do not occur in it: what is fenced cannot close its fence."""
+    digest = hashlib.sha256(f"{label}\n{body}".encode()).hexdigest()
     fence = digest[:8]
     while fence in body:
         digest = hashlib.sha256(digest.encode()).hexdigest()

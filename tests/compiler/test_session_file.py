@@ -60,7 +60,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Saved:
             tool("calculate", "Evaluate a sum"),
             tool("offline", "Show what changed in archives", available=False),
             tool("secret", "What changed inside", visible=False),
-            tool("slow", "Show what changed, slowly"),
+            tool("slow", "Show what changed on a branch, slowly"),
+            tool("slower", "Show what changed on a branch, slowly"),
             tool("slack", "Post to a channel"),
             rlm.Unit("skill:review", description="How to review", triggers=(rlm.Trigger(value="review"),)),
             rlm.Unit("instruction:house", content="Be brief.", activation="always"),
@@ -122,7 +123,7 @@ def test_the_case_has_nearly_every_reason(saved: Saved) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["git_push", "deploy", "release", "wiki", "slack", "offline", "filler_7", "hg_diff", "slow", "secret"]
+    "name", ["git_push", "deploy", "release", "wiki", "slack", "offline", "filler_7", "hg_diff", "slower", "secret"]
 )
 def test_what_would_show_a_unit_is_what_python_says(saved: Saved, name: str) -> None:
     view, file = saved

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import rlm
-from rlm.errors import CompileError
+from rlm.errors import CompileError, ConfigurationError
 from tests.laws.checker import violations
 from tests.laws.facts import INELIGIBLE
 from tests.laws.generate import WORDS, Case, given_fields, random_case, seeded_cases
@@ -66,7 +66,8 @@ def said_otherwise(case: Case, random: Random) -> Case:
     random.shuffle(units)
     policy = spelled_out(case.policy)
     options = {"tools": "native", "pack": True, "retained": (), "history": (), "needs": (), "sensors": {}}
-    return replace(Scattered(tuple(units), case.text, policy, options | reordered(case.options)))
+    given = {name: case.options[name] for name in reversed(case.options)}
+    return Scattered(tuple(units), case.text, policy, options | given)
 
 
 class Scattered(Case):
@@ -81,13 +82,13 @@ class Scattered(Case):
 
 
 def spelled_out(noun: Any) -> Any:
-    return type(noun)(**{name: reordered(getattr(noun, name)) for name in reversed(type(noun).model_fields)})
+    """A unit or policy with every field given, the last one first, and sets and relations backwards."""
+    return type(noun)(**{name: backwards(name, getattr(noun, name)) for name in reversed(type(noun).model_fields)})
 
 
-def reordered(value: Any) -> Any:
-    """Equal where order means nothing."""
-    if isinstance(value, dict):
-        return {name: value[name] for name in reversed(value)}
+def backwards(name: str, value: Any) -> Any:
+    if name in ("requires", "suggests", "conflicts", "supersedes"):
+        return (*reversed(value), *value)
     return frozenset(sorted(value, reverse=True)) if isinstance(value, frozenset) else value
 
 
@@ -110,11 +111,19 @@ def test_l8_narrowing() -> None:
     assert narrower > 300
 
 
+def test_l8_a_child_of_an_unset_grant_gets_no_more_than_the_host_registered() -> None:
+    """Unset, ``capabilities`` grant nothing that was imported: a child that asks for everything asks for more."""
+    unit = rlm.Unit("tool:theirs", description="river", trust="stranger")
+    parent, child = rlm.Policy(), rlm.Policy(capabilities={"*"})
+    assert Case((unit,), "river", parent).compile().active == ()
+    with pytest.raises(ConfigurationError, match="subset of its parent"):
+        parent.narrowed(child)
+
+
 def narrowed(case: Case) -> Iterator[Case]:
     """Policies that grant less: one pattern is missing, or nothing is left."""
     capabilities, scope = case.policy.capabilities, case.policy.scope
-    own = {unit.capability for unit in case.units if unit.capability and unit.trust is rlm.Trust.HOST}
-    for fewer in ({*sorted(capabilities if capabilities is not None else own)[1:]}, set()):
+    for fewer in ({*sorted(capabilities or ())[1:]}, set()):
         yield case.with_policy(capabilities=fewer)
     ids = sorted(unit.id for unit in case.units)
     yield case.with_policy(scope={*(sorted(scope)[1:] if scope is not None else ids[::2])})
@@ -185,7 +194,8 @@ def test_k32_a_saturated_limit_leaves_what_the_host_wants() -> None:
 
 
 def test_k32_pins_remain_among_many_relevant_units() -> None:
-    crowd = [rlm.Unit(f"tool:t{number}", description=" ".join(WORDS)) for number in range(200)]
+    crowd = [rlm.Unit(f"tool:t{number}", description=" ".join(WORDS)) for number in range(40)]
+    crowd += [rlm.Unit(f"tool:u{number}", description="nothing of it") for number in range(400)]
     pins = [rlm.Unit(f"skill:s{number}", content="Always.", activation="always", priority=0) for number in range(4)]
     view = Case((*crowd, *pins), " ".join(WORDS), rlm.Policy(candidate_limit=10)).compile()
     assert {pin.id for pin in pins} <= set(view.active)
@@ -250,7 +260,7 @@ def test_p05_another_fingerprint_for_other_material() -> None:
             case.with_policy(capabilities={"tool:never"} | (case.policy.capabilities or set())),
             case.with_unit(unit.id, description=unit.description + " other"),
             case.with_unit(unit.id, version="2"),
-            replace(case, units=case.units[1:]),
+            replace(case, units=(*case.units, rlm.Unit("resource:other"))),
         ]
         if not unit.pinned:
             others.append(case.with_unit(unit.id, activation=rlm.Activation.ALWAYS))
