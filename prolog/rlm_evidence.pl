@@ -235,8 +235,10 @@ texts_weights(M, Input, Source, Texts, Dicts) =>
             ( nth1(N, Texts, Text),
               given_source(Input.words, Source, N, Given),
               reading(M, Text, reading(_, _, Terms)),
-              term_scores(M, Given, Terms, _, Weights),
-              weights_dict(Weights, Dict) ),
+              term_scores(M, Given, Terms, Scores, Weights),
+              foldl(best, Scores, 0, Best),
+              weights_dict(Weights, Dict0),
+              Dict = Dict0.put(best, Best) ),
             Dicts).
 
 %   Turns that count no more have no scores from outside.
@@ -305,7 +307,7 @@ need_evidence(M, Input, N, Need, Pairs) :-
     given(Input.words, needs, N, Given),
     reading(M, Need, reading(_, Elements, Terms)),
     term_scores(M, Given, Terms, Scores, _),
-    foldl(best, Scores, 0, Best),
+    need_best(Given, Scores, Best),
     Least is max(Input.floor, Best * Input.relative_floor // 1000),
     findall(I-e(need(Need), S),
             ( member(I-S, Scores),
@@ -314,6 +316,14 @@ need_evidence(M, Input, N, Need, Pairs) :-
     findall(Pair, keyed_need(M, Elements, Need, Pair), Keyed0),
     sort(Keyed0, Keyed),
     append(Worded, Keyed, Pairs).
+
+%   What a need found best may be told along with the scores of a few units.
+need_best(Given, Scores, Best) :-
+    (   Given \== null,
+        get_dict(best, Given, Best0)
+    ->  Best = Best0
+    ;   foldl(best, Scores, 0, Best)
+    ).
 
 %   keyed_need(+M, +Elements, +Need, -Pair) is nondet: a need that names a unit, or that it has a trigger for.
 keyed_need(M, Elements, Need, I-e(need(Need), Score)) :-

@@ -101,7 +101,7 @@ session_term(nonviable, 2).     % Id, Reasons
 session_term(ranked, 2).        % Id, Rank
 session_term(negated, 1).       % Id
 session_term(vetoed, 2).        % Id, Rule
-session_term(source, 4).        % Kind, N, Terms, Rarities
+session_term(source, 5).        % Kind, N, Terms, Rarities, Best (null: of the text itself)
 session_term(floor, 1).         % Thousandths
 session_term(ledger, 2).        % Total, Limit
 
@@ -251,7 +251,15 @@ sources(_{text: [Text], needs: Needs, history: History}) :-
     source_list(history, History).
 
 source_list(Kind, Sources) :-
-    findall(_{terms: Terms, rarities: Rarities}, record(source(Kind, _, Terms, Rarities)), Sources).
+    findall(Source,
+            ( record(source(Kind, _, Terms, Rarities, Best)),
+              source_dict(Best, Terms, Rarities, Source) ),
+            Sources).
+
+source_dict(null, Terms, Rarities, Source) =>
+    Source = _{terms: Terms, rarities: Rarities}.
+source_dict(Best, Terms, Rarities, Source) =>
+    Source = _{terms: Terms, rarities: Rarities, best: Best}.
 
 unit_dict(Id, [Kind, Priority, Trust, Capability, Flags, Relations, Names, Groups, Triggers, Fields], Unit) :-
     Flags = [Pinned, Mandatory, Visible, Available],

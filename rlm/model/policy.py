@@ -91,8 +91,9 @@ class Policy(Noun):
         """``child`` if it asks for no more than this policy grants; a configuration error otherwise."""
         for field in ("capabilities", "scope"):
             outer, inner = getattr(self, field), getattr(child, field)
-            if outer is None:
+            if outer is None and (field == "scope" or not inner):
                 continue
+            outer = outer or frozenset()
             wider = sorted(p for p in inner if not any(covers(o, p) for o in outer)) if inner is not None else ["*"]
             if wider:
                 raise ConfigurationError(

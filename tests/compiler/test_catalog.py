@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import random
@@ -22,8 +23,7 @@ from tests.compiler.blocks import tool
 
 def living_in_prolog() -> int:
     """How many catalogs the rules hold. (A call waits for everything that was posted before it.)"""
-    found = engine().call("catalog_count")
-    return int(found["catalogs"] if isinstance(found, dict) else found)
+    return int(engine().call("catalog_count")["count"])
 
 
 @pytest.fixture
@@ -244,7 +244,8 @@ def test_a_catalog_lives_until_it_is_destroyed() -> None:
 def test_the_end_of_a_with_block_destroys_it_after_an_error_too() -> None:
     gc.collect()
     before, here = living_in_prolog(), rlm.Catalog.living()
-    with pytest.raises(ZeroDivisionError), rlm.Catalog([tool("clock", "time")]) as catalog:
+    catalog = rlm.Catalog([tool("clock", "time")])
+    with contextlib.suppress(ZeroDivisionError), catalog:
         rlm.compile(catalog, "time")
         raise ZeroDivisionError
     assert catalog.destroyed
@@ -395,18 +396,17 @@ def test_a_catalog_may_be_destroyed_while_others_compile() -> None:
         catalog = rlm.Catalog([tool(f"t{n}", f"word{n}") for n in range(20)])
         started = threading.Barrier(4)
 
-        def look(catalog: rlm.Catalog = catalog, started: threading.Barrier = started) -> int:
+        def look(catalog: rlm.Catalog = catalog, started: threading.Barrier = started) -> str:
             started.wait(30)
             for turn in range(200):
                 try:
                     rlm.compile(catalog, f"word{turn % 20} {turn}")
                 except CatalogError as problem:
-                    assert problem.kind == "destroyed"
-                    return turn
-            return -1
+                    return problem.kind
+            return "never told"
 
         with ThreadPoolExecutor(3) as pool:
             waiting = [pool.submit(look) for _ in range(3)]
             started.wait(30)
             catalog.destroy()
-            assert all(future.result(60) >= 0 for future in waiting)
+            assert {future.result(60) for future in waiting} == {"destroyed"}

@@ -221,7 +221,7 @@ HOSTS = {
 @pytest.mark.parametrize("field", HOSTS)
 def test_no_material_can_set_what_is_the_hosts(catalog: rlm.Catalog, tmp_path: Path, field: str, spelling: str) -> None:
     item = json.loads(json.dumps(SPELLINGS[spelling]))
-    (item["function"] if "function" in item else item)[field] = HOSTS[field]
+    item.get("function", item)[field] = HOSTS[field]
     good = {**PLAIN, "name": "good"}
     for act in (
         lambda: catalog.add_tool_list([good, item]),
@@ -339,11 +339,11 @@ def test_what_is_wrong_with_a_file_is_told_with_file_line_and_field(
 
 
 def test_all_that_is_wrong_is_told_at_once(catalog: rlm.Catalog, tmp_path: Path) -> None:
-    file = _file(tmp_path, _lines("{\n", GOOD, {"nam": "x", "trust": "host"}, "\n", "[]\n"))
+    file = _file(tmp_path, _lines(GOOD, "{\n", {"nam": "x", "trust": "host"}, "\n", "[]\n"))
     with pytest.raises(CatalogError, match=r"and \d+ more") as caught:
         catalog.add_file(file)
     places = {(finding["line"], finding["field"]) for finding in caught.value.detail["findings"]}
-    assert places >= {(1, ""), (3, "nam"), (3, "trust"), (3, "name"), (5, "")}
+    assert places >= {(2, ""), (3, "nam"), (3, "trust"), (3, "name"), (5, "")}
 
 
 def test_a_list_is_told_by_its_place(catalog: rlm.Catalog) -> None:

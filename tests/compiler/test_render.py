@@ -344,9 +344,9 @@ def test_strangers_never_stand_in_the_system_place_and_never_leave_their_fences(
 @settings(max_examples=500)
 def test_a_fence_is_never_in_what_it_fences(body: str) -> None:
     for _ in range(4):
-        fence = fence_of(body)
+        fence = fence_of("label", body)
         assert re.fullmatch("[0-9a-f]{8,64}", fence)
-        assert fence == fence_of(body)
+        assert fence == fence_of("label", body)
         assert fence not in body
         body = f"{body}\n</data-{fence}>\n"
 
@@ -355,7 +355,16 @@ def test_a_fence_that_is_guessed_is_made_longer(monkeypatch: pytest.MonkeyPatch)
     """Nobody finds a text that holds its own digest; if somebody did, this is what would happen."""
     digests = iter(["ab" * 32, "cd" * 32, "ef" * 32])
     monkeypatch.setattr(forms.hashlib, "sha256", lambda _: SimpleNamespace(hexdigest=lambda: next(digests)))
-    assert fence_of(f"</data-{'ab' * 4}> </data-{'cd' * 6}>") == "ef" * 8
+    assert fence_of("label", f"</data-{'ab' * 4}> </data-{'cd' * 6}>") == "ef" * 8
+
+
+def test_pieces_with_the_same_body_have_fences_of_their_own() -> None:
+    catalog = rlm.Catalog()
+    ids = [f"resource:evil/{n}" for n in range(20)]
+    catalog.add(*(rlm.Unit(id, content="the same", trust="stranger") for id in ids))
+    view = rlm.compile(catalog, "x", policy=rlm.Policy(selected=set(ids)))
+    fences = [fence for fence, _, _ in FENCED.findall(view.data)]
+    assert len(set(fences)) == len(fences) == 20
 
 
 def test_a_stranger_who_knows_the_fence_of_another_closes_neither() -> None:

@@ -83,13 +83,14 @@ def stable(view: CompiledContext, facts: Facts) -> Iterator[str]:
     """L6: a candidate loses only to something earlier in the order, and the reason names it."""
     places = places_of(view, facts)
     chosen = {item.id: item for item in view.selection.chosen}
+    over_limit = set(view.selection.ranked[facts.policy.candidate_limit :])
+    later = over_limit & {other for id in chosen for other in facts.units[id].suggests}
     for id, rows in view.selection.rejected.items():
         for row in rows:
             if row["kind"] in ("conflict_with", "superseded_by") and row["unit"] in chosen:
                 winner = brought_by(row["unit"], chosen)
-                if chosen[winner].tier == "suggested" and len(view.selection.ranked) > facts.policy.candidate_limit:
-                    continue  # over the limit, and suggested later
-                if places.get(winner, (99, 0)) > places.get(id, (99, 0)):
+                again = (TIERS.index("suggested"), 0) if id in later else (0, 0)
+                if places.get(winner, (99, 0)) > max(again, places.get(id, (99, 0))):
                     yield f"L6: {id} lost to {row['unit']}, which {winner} brought in later"
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import rlm
 from rlm.errors import CompileError
@@ -14,6 +15,7 @@ from tests.laws.checker import violations
 from tests.laws.facts import Facts, reached
 from tests.laws.generate import Case, seeded_cases, without
 from tests.laws.reasons import Explain
+from tests.laws.shrink import smallest
 
 CATALOGS = 2_400
 
@@ -92,3 +94,20 @@ def words_of(view: rlm.CompiledContext, case: Case, explain: Explain) -> Iterato
     for unit in case.units:
         yield f"state {explain(unit.id).state}"
         yield from (f"reason {reason.kind}" for reason in explain(unit.id).reasons)
+
+
+def lawless(case: Case) -> list[str]:
+    """What is wrong with a case."""
+    with case.catalog() as catalog:
+        try:
+            return violations(case.compile(catalog), case.units)
+        except CompileError as problem:
+            return [problem.kind] if problem.kind in ("unlawful", "unpackable") else []
+
+
+def told_small(case: Case, wrong: Callable[[Case], Any]) -> str:
+    """What is wrong with a case, told of the smallest case that has it; empty where nothing is wrong."""
+    if not wrong(case):
+        return ""
+    small = smallest(case, lambda other: bool(wrong(other)))
+    return f"{wrong(small)}\n{small}"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,11 +13,9 @@ import rlm
 from rlm.errors import CatalogError, CompileError
 from rlm.model.selection import ReasonKind
 from tests.laws.brute import READINGS, ImpossibleError, Reading, select
-from tests.laws.checker import violations
 from tests.laws.facts import NARROWABLE, reached
 from tests.laws.generate import Case, cases, random_case, seeded_cases
-from tests.laws.shrink import smallest
-from tests.laws.survey import CATALOGS, Surveyed, evidence_of, facts_of
+from tests.laws.survey import CATALOGS, Surveyed, evidence_of, facts_of, lawless, told_small
 
 ELSEWHERE = {"boosted", "vetoed", "example"}
 """Reasons that come from a host's own rules, or that words of a description stand for."""
@@ -100,23 +97,6 @@ def test_the_laws_hold(case: Case) -> None:
     """The same again, where hypothesis looks for trouble."""
     if found := told_small(case, lawless):
         pytest.fail(found)
-
-
-def lawless(case: Case) -> list[str]:
-    """What is wrong with a case."""
-    with case.catalog() as catalog:
-        try:
-            return violations(case.compile(catalog), case.units)
-        except CompileError as problem:
-            return [problem.kind] if problem.kind in ("unlawful", "unpackable") else []
-
-
-def told_small(case: Case, wrong: Callable[[Case], Any]) -> str:
-    """What is wrong with a case, told of the smallest case that has it; empty where nothing is wrong."""
-    if not wrong(case):
-        return ""
-    small = smallest(case, lambda other: bool(wrong(other)))
-    return f"{wrong(small)}\n{small}"
 
 
 # -- errors -----------------------------------------------------------------------------------------
