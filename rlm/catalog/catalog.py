@@ -253,10 +253,10 @@ class Catalog:
 
     # -- for the compiler ---------------------------------------------------------------------------
 
-    def ask(self, operation: str, args: Mapping[str, JsonValue], *, floor: int | None = None) -> tuple[Snapshot, Any]:
+    def ask(self, operation: str, args: Mapping[str, JsonValue], *, floors: tuple[int, int] | None = None) -> tuple[Snapshot, Any]:
         """Ask the rules something about this catalog as it is now, and get the snapshot that they saw.
 
-        ``args["catalog"]`` is filled in, and with a ``floor`` (thousandths) the word scores of a large catalog,
+        ``args["catalog"]`` is filled in, and with ``floors`` (absolute, relative; thousandths) the word scores of a large catalog,
         counted here from the rules' own vectors. For the compiler; the operations are those of the rules.
         """
         shared = self._shared
@@ -266,12 +266,12 @@ class Catalog:
                 snapshot = self.snapshot()
             self._push(snapshot)
             args = {**args, "catalog": shared.handle}
-            if floor is not None and len(snapshot.units) >= SCORED_HERE and (shared.postings or numpy_is_there()):
+            if floors is not None and len(snapshot.units) >= SCORED_HERE and (shared.postings or numpy_is_there()):
                 shared.postings = shared.postings or Postings()
                 shared.postings.follow(shared.handle, snapshot)
                 analysis = engine().call("analyse", args)
                 for most in TOLD:
-                    words = shared.postings.words(analysis, floor, most)
+                    words = shared.postings.words(analysis, *floors, most)
                     reply = engine().call(operation, {**args, "words": words})
                     if "more" not in reply:
                         break

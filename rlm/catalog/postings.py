@@ -71,12 +71,13 @@ class Postings:
                 units.append(number)
                 self._weights[term].append(weight)
 
-    def words(self, analysis: dict[str, Any], floor: int, most: int | None) -> dict[str, Any]:
+    def words(self, analysis: dict[str, Any], floor: int, relative: int, most: int | None) -> dict[str, Any]:
         """``words`` for ``rlm_select:select/2``.
 
         Args:
             analysis: the reply of ``analyse``.
             floor: thousandths; units whose words cannot reach it are left out, unless they are watched.
+            relative: thousandths of the best score that a need must reach.
             most: so many units, and those that tie with the last of them; None for all.
         """
         import numpy as np
@@ -99,6 +100,8 @@ class Postings:
             left_out = reach[kept & (reach < last)]
             rest = int(left_out.max()) if len(left_out) else 0
             kept &= reach >= last
+            for scored in needs:
+                kept |= scored.scores >= max(floor, 1, int(scored.scores.max()) * relative // 1000)
         kept[np.array(analysis["watch"], dtype=np.int64)] = True
         return {
             "rest": rest,

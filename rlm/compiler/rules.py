@@ -66,7 +66,7 @@ def select(catalog: Catalog, turn: Turn, policy: Policy) -> tuple[Snapshot, Sele
     args = selection_args(turn, policy, rules)
     if turn.sensors or turn.admitted or policy.selected:
         _known_ids(catalog.units, turn, policy)
-    snapshot, reply = catalog.ask("select", args, floor=args["floor"])
+    snapshot, reply = catalog.ask("select", args, floors=(args["floor"], args["relative_floor"]))
     if "error" in reply:
         raise _misconfigured(reply["error"])
     return snapshot, Selection.of(reply)
