@@ -461,19 +461,19 @@ ranked(M, Usable, evidence(Words, Others, Weights, Input), Ranked, floors(Floor,
     best_usable(Floored, Usable, Best),
     Relative is max(Floor, Best * Input.relative_floor // 1000),
     sure(Sure),
-    above_relative(Floored, Usable, Sure, Floor, Relative, Alike, Left),
-    enough_words(Input.words, Relative, Left),
+    above_relative(Floored, Usable, places(Sure, Best), Floor, Relative, Alike, places(Left, Last)),
+    enough_words(Input.words, Relative, Left, Last),
     spread_names(Alike, M, Ranked).
 
-%   enough_words(+Words, +Relative, +Left): a scorer outside may leave out units that cannot matter; where
-%   one of them could (the floor is no higher, or a sure place is left), all are wanted.
+%   enough_words(+Words, +Relative, +Left, +Last): a scorer outside may leave out units that cannot matter; where
+%   one of them could (the floor is no higher, a sure place is left, or was given to less), more are wanted.
 %
 %   @error more_words
-enough_words(Words, Relative, Left) :-
+enough_words(Words, Relative, Left, Last) :-
     (   Words \== null,
         Rest = Words.rest,
         Rest > 0,
-        ( Relative =< Rest ; Left > 0 )
+        ( Relative =< Rest ; Left > 0 ; Last =< Rest )
     ->  throw(more_words)
     ;   true
     ).
@@ -535,22 +535,25 @@ best_usable([c(I, Score, _, _)|Cs], Usable, Best) :-
     ;   best_usable(Cs, Usable, Best)
     ).
 
-%   above_relative(+Cs, :Usable, +Sure, +Floor, +Relative, -Ranked, -Left): the first places of units that may be
-%   shown are safe from the relative floor; `Left` are those that nothing took.
-above_relative([], _, Left, _, _, [], Left).
-above_relative([C|Cs], Usable, Sure0, Floor, Relative, Ranked, Left) :-
+%   above_relative(+Cs, :Usable, +Places0, +Floor, +Relative, -Ranked, -Places): the first places of units that
+%   may be shown are safe from the relative floor: `places(Left, Last)`, how many nothing has taken, and the
+%   score of what took the last one.
+above_relative([], _, Places, _, _, [], Places).
+above_relative([C|Cs], Usable, Places0, Floor, Relative, Ranked, Places) :-
     C = c(I, Score, Lexical, Es),
-    (   Sure0 > 0,
+    Places0 = places(Left0, _),
+    (   Left0 > 0,
         call(Usable, I)
-    ->  Sure is Sure0 - 1,
+    ->  Left is Left0 - 1,
+        Places1 = places(Left, Score),
         Ranked = [C|Rest]
     ;   above_floor(Es, Score, Lexical, Floor, Relative)
-    ->  Sure = Sure0,
+    ->  Places1 = Places0,
         Ranked = [C|Rest]
-    ;   Sure = Sure0,
+    ;   Places1 = Places0,
         Ranked = Rest
     ),
-    above_relative(Cs, Usable, Sure, Floor, Relative, Rest, Left).
+    above_relative(Cs, Usable, Places1, Floor, Relative, Rest, Places).
 
 above_floor(_, Score, _, _, Relative) :-
     Score >= Relative,
