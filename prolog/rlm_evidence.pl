@@ -451,7 +451,7 @@ ranked(M, Usable, evidence(Words, Others, Weights, Input), Ranked, floors(Floor,
     Floor = Input.floor,
     findall(k(Down, Back, Id)-c(I, Score, Lexical, Es),
             ( member(c(I, Score, Lexical, Es), Merged),
-              above_floor(Es, Score, Lexical, Floor, Floor),
+              above_floor(Es, Score, Floor, Floor),
               M:unit(I, Id, _, Priority, _, _),
               Down is -Score,
               Back is -Priority ),
@@ -540,14 +540,14 @@ best_usable([c(I, Score, _, _)|Cs], Usable, Best) :-
 %   score of what took the last one.
 above_relative([], _, Places, _, _, [], Places).
 above_relative([C|Cs], Usable, Places0, Floor, Relative, Ranked, Places) :-
-    C = c(I, Score, Lexical, Es),
+    C = c(I, Score, _, Es),
     Places0 = places(Left0, _),
     (   Left0 > 0,
         call(Usable, I)
     ->  Left is Left0 - 1,
         Places1 = places(Left, Score),
         Ranked = [C|Rest]
-    ;   above_floor(Es, Score, Lexical, Floor, Relative)
+    ;   above_floor(Es, Score, Floor, Relative)
     ->  Places1 = Places0,
         Ranked = [C|Rest]
     ;   Places1 = Places0,
@@ -555,17 +555,26 @@ above_relative([C|Cs], Usable, Places0, Floor, Relative, Ranked, Places) :-
     ),
     above_relative(Cs, Usable, Places1, Floor, Relative, Rest, Places).
 
-above_floor(_, Score, _, _, Relative) :-
+%   above_floor(+Others, +Score, +Floor, +Relative): names and needs are above every floor; triggers, signals and
+%   sensors need only reach the absolute one.
+above_floor(_, Score, _, Relative) :-
     Score >= Relative,
     !.
-above_floor(Others, Score, Lexical, Floor, _) :-
+above_floor(Others, _, Floor, _) :-
     Others = [_|_],
     (   member(e(name(_), _), Others)
     ->  true
     ;   member(e(need(_), _), Others)
     ->  true
-    ;   Score - Lexical >= Floor,
-        Score - Lexical > 0
+    ;   foldl(add_pointed, Others, 0, Pointed),
+        Pointed >= Floor,
+        Pointed > 0
+    ).
+
+add_pointed(e(Kind, Score), Sum0, Sum) :-
+    (   Kind = history(_)
+    ->  Sum = Sum0
+    ;   Sum is Sum0 + Score
     ).
 
 %   merged(+Words, +Others, +M, +Weights, -Merged): both lists stand by I.

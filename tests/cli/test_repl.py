@@ -144,11 +144,17 @@ class Terminal:
         start, self._seen = self._seen, found.end()
         return self.said[start : found.end()]
 
-    def end(self) -> int:
-        """Wait until the program has ended; its exit code."""
+    def end(self, *, insisting_on: str = "") -> int:
+        """Wait until the program has ended; its exit code.
+
+        A key that is pressed while the terminal changes its mode is lost, so it can be pressed again and again.
+        """
         deadline = time.monotonic() + SECONDS
-        while self._read(deadline):
-            pass
+        while True:
+            if insisting_on and not select.select([self._fd], [], [], 1.0)[0]:
+                self.type(insisting_on)
+            elif not self._read(deadline):
+                break
         if self.code is None:
             self.code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         return self.code
@@ -170,6 +176,7 @@ class Terminal:
         return bool(part)
 
 
+CTRL_C, CTRL_D = "\x03", "\x04"
 PROMPT = r"\n\?- "
 
 
@@ -186,8 +193,7 @@ def test_a_person_is_greeted_asks_and_leaves_with_ctrl_d(terminal: Terminal) -> 
     terminal.type("why(tool(git_diff)).\n")
     terminal.until("tool:git_diff is active, in its full form:\n  - words of the text")
     terminal.until(PROMPT)
-    terminal.type("\x04")
-    assert terminal.end() == 0
+    assert terminal.end(insisting_on=CTRL_D) == 0
 
 
 def test_answers_come_one_by_one(terminal: Terminal) -> None:
@@ -211,12 +217,13 @@ def test_halt_inside_a_query_ends_with_its_code(terminal: Terminal) -> None:
 def test_ctrl_c_ends_a_query_and_not_the_prompt(terminal: Terminal) -> None:
     terminal.type("format('running~n'), repeat, fail.\n")
     terminal.until(r"\nrunning\n")
-    terminal.type("\x03")
-    terminal.until(PROMPT.removeprefix(r"\n"))
-    terminal.type("\x03")
+    terminal.type(CTRL_C)
+    terminal.until(r"\?- ")
+    terminal.type(CTRL_C)
+    terminal.until(r"\^C")
+    terminal.type("\n")
     terminal.until(PROMPT)
     terminal.type("X is 6*7.\n")
     terminal.until("X = 42")
     terminal.until(PROMPT)
-    terminal.type("\x04")
-    assert terminal.end() == 0
+    assert terminal.end(insisting_on=CTRL_D) == 0

@@ -18,8 +18,8 @@ WIDE = {"type": "object", "properties": {f"p{n}": {"type": "string", "descriptio
 def _shelf() -> rlm.Catalog:
     catalog = rlm.Catalog()
     catalog.add(
-        tool("git_diff", "Show a change in git", suggests=["tool:git_log"]),
-        tool("git_log", "The history of a file"),
+        tool("git_diff", "Show a change in git", suggests=["tool:annals"]),
+        tool("annals", "The history of a file"),
         tool("clock", "The time of day", aliases=("wall clock",)),
         tool("vault", "Opens the vault", requires_capability="money"),
         tool("banker", "Moves money", requires=["tool:vault"]),
@@ -41,7 +41,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str, str]] = {
     # what: unit, text, options, state, the kind that decided, a part of what is said
     "pinned": ("skill:house", "x", {}, "active", "pinned", "the host pinned it"),
     "words": ("tool:clock", "the time of day", {}, "active", "lexical", "words of the text count"),
-    "a name": ("tool:git_diff", "call git_diff", {}, "active", "name", "git_diff"),
+    "a name": ("tool:git_diff", "call git_diff", {}, "active", "name", "git diff"),
     "an alias": ("tool:clock", "look at the wall clock", {}, "active", "name", "wall clock"),
     "a phrase": ("tool:herring", "a red herring", {}, "active", "trigger", "red herring"),
     "a signal": ("tool:moody", "x", {"signals": {"mood": "calm"}}, "active", "trigger", "calm"),
@@ -65,7 +65,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str, str]] = {
     ),
     "a session": ("tool:clock", "x", {"retained": ["tool:clock"]}, "active", "retained", "session"),
     "a suggestion": (
-        "tool:git_log",
+        "tool:annals",
         "a change in git",
         {"policy": {"relative_floor": 0}},
         "active",
@@ -83,20 +83,20 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str, str]] = {
     "all tools": ("tool:clock", "x", {"policy": {"mode": "all_tools"}}, "active", "all_tools", "tool"),
     "no evidence": ("tool:clock", "x", {}, "hidden", "no_evidence", "asks for it"),
     "below the floor": ("tool:clock", "time", {"policy": {"floor": 9}}, "hidden", "below_floor", "floor of 9"),
-    "denied": ("tool:clock", "time", {"policy": {"denied": {"tool:cl*"}}}, "hidden", "denied", "denied"),
-    "disabled": ("tool:clock", "time", {"policy": {"disabled": {"tool:clock"}}}, "hidden", "disabled", "disabled"),
-    "out of scope": ("tool:clock", "time", {"policy": {"scope": {"skill:*"}}}, "hidden", "out_of_scope", "scope"),
+    "denied": ("tool:clock", "time", {"policy": {"denied": {"tool:cl*"}}}, "rejected", "denied", "denied"),
+    "disabled": ("tool:clock", "time", {"policy": {"disabled": {"tool:clock"}}}, "rejected", "disabled", "disabled"),
+    "out of scope": ("tool:clock", "time", {"policy": {"scope": {"skill:*"}}}, "rejected", "out_of_scope", "scope"),
     "no capability": (
         "tool:vault",
         "vault",
         {"policy": {"capabilities": set()}},
-        "hidden",
+        "rejected",
         "capability_missing",
         "money",
     ),
-    "unavailable": ("tool:deaf", "deaf", {}, "hidden", "unavailable", "available"),
-    "invisible": ("tool:mute", "mute", {}, "hidden", "disabled", "disabled"),
-    "negated": ("tool:clock", "the time, but do not use clock", {}, "hidden", "negated", "text"),
+    "unavailable": ("tool:deaf", "deaf", {}, "rejected", "unavailable", "available"),
+    "invisible": ("tool:mute", "mute", {}, "rejected", "disabled", "not visible"),
+    "negated": ("tool:clock", "the time, but do not use clock", {}, "rejected", "negated", "text"),
     "a ghost": ("tool:lost", "look for a ghost", {}, "rejected", "missing_dependency", "tool:ghost"),
     "a dependency that is out": (
         "tool:banker",

@@ -40,7 +40,7 @@ CASES: dict[str, tuple[dict[str, Any], str, dict[str, Any], list[dict[str, Any]]
     ),
     "grant a stranger's": ({"trust": "stranger"}, "vault", {}, [{"grant": UNIT}]),
     "undeny": ({}, "vault", {"denied": {"tool:v*"}}, [{"undeny": UNIT}]),
-    "undeny twice denied": ({}, "vault", {"denied": {"tool:v*", UNIT, "*"}}, [{"undeny": UNIT}]),
+    "undeny twice denied": ({}, "vault", {"denied": {"tool:v*", UNIT, "*vault"}}, [{"undeny": UNIT}]),
     "enable": ({}, "vault", {"disabled": {"tool:*t"}}, [{"enable": UNIT}]),
     "two": ({}, "x", {"denied": {UNIT}}, [{"undeny": UNIT}, {"select": UNIT}]),
     "three": (

@@ -10,7 +10,7 @@ from typing import Any
 import rlm
 from rlm.errors import CompileError
 from rlm.model.turn import Turn
-from tests.laws.brute import Evidence
+from tests.laws.brute import Evidence, ImpossibleError, Reading, select
 from tests.laws.checker import violations
 from tests.laws.facts import Facts, reached
 from tests.laws.generate import Case, seeded_cases, without
@@ -52,6 +52,22 @@ def evidence_of(case: Case) -> Evidence:
     view = Case(units, case.text, policy, options).compile(pack=False)
     named = {unit.id for unit in units if any(reason.kind == "name" for reason in view.explain(unit.id).reasons)}
     return Evidence(view.selection.ranked, named, view.selection.negated)
+
+
+def outcome(case: Case) -> list[str] | str:
+    """What the library makes of a case."""
+    try:
+        return sorted(case.compile(pack=False).active)
+    except CompileError as problem:
+        return problem.kind
+
+
+def allowed(case: Case, reading: Reading) -> list[str] | str:
+    """What the document makes of it."""
+    try:
+        return sorted(select(facts_of(case), evidence_of(case), reading).active)
+    except ImpossibleError as problem:
+        return problem.kind
 
 
 def survey(first: int = 0, count: int = CATALOGS) -> list[Surveyed]:

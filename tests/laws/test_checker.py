@@ -12,9 +12,10 @@ import pytest
 import rlm
 from rlm.errors import CompileError
 from rlm.model.selection import Chosen, Selection
+from tests.laws.brute import READINGS
 from tests.laws.checker import violations
 from tests.laws.generate import Case
-from tests.laws.test_laws import allowed, outcome, READINGS
+from tests.laws.survey import allowed, outcome
 
 UNITS = (
     rlm.Unit("skill:pin", content="Always.", activation="always"),

@@ -12,10 +12,10 @@ from hypothesis import given
 import rlm
 from rlm.errors import CatalogError, CompileError
 from rlm.model.selection import ReasonKind
-from tests.laws.brute import READINGS, ImpossibleError, Reading, select
+from tests.laws.brute import READINGS
 from tests.laws.facts import NARROWABLE, reached
 from tests.laws.generate import Case, cases, random_case, seeded_cases
-from tests.laws.survey import CATALOGS, Surveyed, evidence_of, facts_of, lawless, told_small
+from tests.laws.survey import CATALOGS, Surveyed, allowed, facts_of, lawless, outcome, told_small
 
 ELSEWHERE = {"boosted", "vetoed", "example"}
 """Reasons that come from a host's own rules, or that words of a description stand for."""
@@ -183,22 +183,6 @@ def another(case: Case) -> str:
     if any(given == allowed(case, reading) for reading in READINGS):
         return ""
     return f"{given} instead of {allowed(case, READINGS[0])}"
-
-
-def outcome(case: Case) -> list[str] | str:
-    """What the library makes of a case."""
-    try:
-        return sorted(case.compile(pack=False).active)
-    except CompileError as problem:
-        return problem.kind
-
-
-def allowed(case: Case, reading: Reading) -> list[str] | str:
-    """What the document makes of it."""
-    try:
-        return sorted(select(facts_of(case), evidence_of(case), reading).active)
-    except ImpossibleError as problem:
-        return problem.kind
 
 
 # -- explanations -----------------------------------------------------------------------------------
