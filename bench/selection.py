@@ -3,8 +3,8 @@
     python bench/selection.py [--quick] [--data DIR]
 
 DIR holds folders with ``catalog.jsonl`` and ``queries.jsonl`` (``query``, and ``groups``: one entry for each needed
-tool; any member satisfies it). Rows: ``dataset``, ``system``, ``recall5``, ``completeness5`` (all needed tools among the
-first five), ``shown_mean``, ``tokens_mean`` and ``recall_shown`` (of what is really shown), ``query_ms`` (CPU, median).
+tool; any member satisfies it). Rows: ``dataset``, ``system``, ``recall5``, ``completeness5`` (all needed tools among
+the first five), ``shown_mean``, ``tokens_mean`` and ``recall_shown`` (really shown), ``query_ms`` (median CPU).
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from rlm import errors as errors
     from rlm.catalog.catalog import Catalog as Catalog
     from rlm.compiler.compile import acompile as acompile
-    from rlm.compiler.compile import compile as compile
+    from rlm.compiler.compile import compile as compile  # noqa: A004
     from rlm.compiler.session import Session as Session
     from rlm.compiler.view import CompiledContext as CompiledContext
     from rlm.model.ledger import Ledger as Ledger

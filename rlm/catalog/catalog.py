@@ -253,11 +253,13 @@ class Catalog:
 
     # -- for the compiler ---------------------------------------------------------------------------
 
-    def ask(self, operation: str, args: Mapping[str, JsonValue], *, floors: tuple[int, int] | None = None) -> tuple[Snapshot, Any]:
+    def ask(
+        self, operation: str, args: Mapping[str, JsonValue], *, floors: tuple[int, int] | None = None
+    ) -> tuple[Snapshot, Any]:
         """Ask the rules something about this catalog as it is now, and get the snapshot that they saw.
 
-        ``args["catalog"]`` is filled in, and with ``floors`` (absolute, relative; thousandths) the word scores of a large catalog,
-        counted here from the rules' own vectors. For the compiler; the operations are those of the rules.
+        ``args["catalog"]`` is filled in, and with ``floors`` (absolute, relative; thousandths) the word scores of a
+        large catalog, counted here from the rules' own vectors. For the compiler only.
         """
         shared = self._shared
         with shared.lock:

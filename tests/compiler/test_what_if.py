@@ -164,8 +164,8 @@ def test_the_changes_are_at_most_four_enough_and_each_of_them_is_needed(first: i
 
                 def shows(some: list[dict[str, Any]], id: str = unit.id) -> bool:
                     try:
-                        policy = _changed(case.policy, some, list(case.units))  # noqa: B023
-                        return id in case.compile(catalog, policy=policy).active  # noqa: B023
+                        policy = _changed(case.policy, some, list(case.units))
+                        return id in case.compile(catalog, policy=policy).active
                     except CompileError:
                         return False
 

@@ -73,8 +73,7 @@ def pinned(active: Iterable[str], view: CompiledContext, facts: Facts) -> Iterat
     for id in facts.pinned:
         if id in active or not facts.superseders[id].isdisjoint(active):
             continue
-        needed = reached([id], lambda at: facts.needs.get(at, ()))
-        causes = set(chain.from_iterable(facts.blockers(at) if at in facts.units else ["missing"] for at in needed))
+        causes = facts.causes(id)
         if not causes & NARROWABLE:
             yield f"L5: {id} is pinned and not active, though nothing but {causes or 'nothing'} is against it"
 
@@ -180,7 +179,7 @@ def kept(view: CompiledContext, facts: Facts) -> Iterator[str]:
         if facts.units[id].mandatory and item.klass not in (Class.PINNED, Class.MANDATORY):
             yield f"packing: {id} is mandatory and stands in class {item.klass}"
     present = [id for id in chosen if id not in view.packed_out]
-    needed = reached(obliged, lambda id: [n for n in facts.needs[id] if n in chosen])
+    needed = reached(obliged, lambda at: [n for n in facts.needs[at] if n in chosen])
     for id in set(needed) & set(view.packed_out):
         yield f"packing: {id} must stay and was packed out"
     if list(view.active) != present:

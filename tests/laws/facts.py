@@ -98,6 +98,11 @@ class Facts:
         present = set(by)
         return need in present or not present.isdisjoint(self.superseders.get(need, ()))
 
+    def causes(self, id: str) -> set[str]:
+        """Everything that is against a unit or something that it requires, and ``missing``."""
+        needed = reached([id], lambda at: self.needs.get(at, ()))
+        return {kind for at in needed for kind in (self.blockers(at) if at in self.units else ("missing",))}
+
     def reach(self, id: str) -> dict[str, None]:
         """Everything that may stand in a unit's closure: requirements, and whatever supersedes them."""
         return reached([id], lambda at: (s for n in self.needs.get(at, ()) for s in self._stand_ins(n)))
@@ -129,7 +134,7 @@ class Facts:
 
     def in_order(self, ids: Iterable[str]) -> list[str]:
         """Ids without a score: by priority, then by id."""
-        return sorted(ids, key=lambda id: (-self.units[id].priority, id))
+        return sorted(ids, key=lambda at: (-self.units[at].priority, at))
 
 
 def matches(patterns: Iterable[str], id: str) -> bool:

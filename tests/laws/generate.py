@@ -24,7 +24,12 @@ RARE = ("quartz", "zephyr")
 NEGATIONS = ("do not use {}", "Don't use {}", "never use {}", "avoid {}", "without {}")
 DENSITIES = (0.0, 0.04, 0.08, 0.15, 0.3)
 CAPABILITIES = ("cap:net", "cap:disk")
-ODD = ("# A title\n\n```\ncode\n```\n", "\r\n\ttabs and\rreturns  \n\n\n", "<data>友好 🙂</data>/", "/*]]>*/ 'q' \"q\" \\n")
+ODD = (
+    "# A title\n\n```\ncode\n```\n",
+    "\r\n\ttabs and\rreturns  \n\n\n",
+    "<data>友好 🙂</data>/",
+    "/*]]>*/ 'q' \"q\" \\n",
+)
 """Contents that a tokenizer, a fence or a parser might trip over."""
 GHOST = "resource:ghost"
 """An id that no catalog has."""
@@ -56,9 +61,6 @@ class Case:
 
     def with_policy(self, **fields: Any) -> Case:
         return replace(self, policy=rlm.Policy(**{**given_fields(self.policy), **fields}))
-
-    def with_options(self, **options: Any) -> Case:
-        return replace(self, options={**self.options, **options})
 
     def with_unit(self, id: str, **fields: Any) -> Case:
         """The case with some fields of one unit changed."""
@@ -217,6 +219,9 @@ def _options(random: Random, ids: list[str], *, admitted: bool) -> dict[str, Any
         options["admitted"] = [rlm.Admitted(unit=unit, klass=random.choice(list(rlm.Class)), premises=premises)]
     if ids and admitted and _chance(random, 0.1):
         options["retained"] = [random.choice(ids)]
+    if _chance(random, 0.1):
+        said = [("user", f"{random.choice(WORDS)}?"), ("assistant", random.choice(ODD)), ("user", "go on")]
+        options["messages"] = [rlm.Message(role=role, content=content) for role, content in said]
     if _chance(random, 0.2):
         options["tools"] = "text"
     return options

@@ -37,10 +37,10 @@ class Truth:
 
     def objection(self, id: str, row: Row) -> str:
         """What is wrong with a reason of ``id``; an empty string where it is true."""
-        check = getattr(self, f"_{row['kind']}", None)
+        check = CHECKS.get(row["kind"])
         if check is None:
             return "that is no word of the vocabulary"
-        return "" if check(id, row) else "that is not so"
+        return "" if check(self, id, row) else "that is not so"
 
     def was_candidate(self, id: str) -> bool:
         """Whether a unit stood for admission: of the host's own will, or by evidence at or above the floor."""
@@ -106,8 +106,6 @@ class Truth:
     def _eligibility(self, id: str, row: Row) -> bool:
         return row["kind"] in self.facts.blockers(id)
 
-    _denied = _disabled = _unavailable = _out_of_scope = _eligibility
-
     def _capability_missing(self, id: str, row: Row) -> bool:
         return self._eligibility(id, row) and row["capability"] == self.facts.units[id].capability
 
@@ -171,6 +169,36 @@ class Truth:
 
     def _packed_out(self, id: str, row: Row) -> bool:
         return id in self.view.packed_out and row["tokens"] > row["free"] == self.view.ledger.free
+
+
+CHECKS: Mapping[str, Callable[[Truth, str, Row], bool]] = {
+    **dict.fromkeys(("denied", "disabled", "unavailable", "out_of_scope"), Truth._eligibility),
+    "pinned": Truth._pinned,
+    "selected_by_host": Truth._selected_by_host,
+    "retained": Truth._retained,
+    "all_tools": Truth._all_tools,
+    "dependency_of": Truth._dependency_of,
+    "suggested_by": Truth._suggested_by,
+    "name": Truth._name,
+    "trigger": Truth._trigger,
+    "lexical": Truth._lexical,
+    "example": Truth._example,
+    "history": Truth._history,
+    "need": Truth._need,
+    "sensor": Truth._sensor,
+    "capability_missing": Truth._capability_missing,
+    "negated": Truth._negated,
+    "below_floor": Truth._below_floor,
+    "no_evidence": Truth._no_evidence,
+    "over_candidate_limit": Truth._over_candidate_limit,
+    "missing_dependency": Truth._missing_dependency,
+    "dependency_out": Truth._dependency_out,
+    "superseded_by": Truth._superseded_by,
+    "conflict_with": Truth._conflict_with,
+    "contradicts_itself": Truth._contradicts_itself,
+    "packed_out": Truth._packed_out,
+}
+"""How each word of the vocabulary is checked."""
 
 
 def words(text: str) -> str:

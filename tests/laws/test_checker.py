@@ -151,6 +151,8 @@ class Word:
 class Kind(str):
     """Looks like one of the vocabulary."""
 
+    __slots__ = ()
+
     @property
     def value(self) -> str:
         return str(self)
@@ -158,7 +160,7 @@ class Kind(str):
 
 def test_checker_catches_a_state_that_is_not_true(view: rlm.CompiledContext) -> None:
     honest = view.explain
-    hidden = violations(view, UNITS, lambda id: honest("tool:quiet" if id == "tool:main" else id))
+    hidden = violations(view, UNITS, lambda asked: honest("tool:quiet" if asked == "tool:main" else asked))
     assert any(breach.startswith("L9: tool:main is explained as") for breach in hidden)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from random import Random
@@ -99,6 +100,17 @@ def test_the_laws_hold(case: Case) -> None:
         pytest.fail(found)
 
 
+def test_l4_negation_rules_out_what_it_names_and_nothing_else(surveyed: list[Surveyed]) -> None:
+    ruled_out = 0
+    for item in surveyed:
+        if item.view is not None:
+            spoken = re.search(r"(?:use|avoid|without) (\w+)$", item.case.text)
+            named = {unit.id for unit in item.case.units if spoken and unit.name == spoken[1]}
+            assert item.view.selection.negated == named, str(item.case)
+            ruled_out += bool(named - set(item.view.active))
+    assert ruled_out > 100
+
+
 # -- errors -----------------------------------------------------------------------------------------
 
 
@@ -119,10 +131,8 @@ def test_l5_a_blocked_unit_is_pinned_and_lacks_more_than_a_grant(surveyed: list[
     for case, error in failed(surveyed, "pinned_blocked"):
         facts = facts_of(case)
         (id,) = error.detail["units"]
-        needed = reached([id], lambda at: facts.needs.get(at, ()))
-        causes = {kind for at in needed for kind in (facts.blockers(at) if at in facts.units else ["missing"])}
         assert id in facts.pinned
-        assert not causes <= NARROWABLE
+        assert not facts.causes(id) <= NARROWABLE
         assert error.detail["reasons"]
         assert id in str(error)
 
@@ -147,7 +157,7 @@ def must_stay(case: Case, view: rlm.CompiledContext) -> set[str]:
     chosen = {item.id: item for item in view.selection.chosen}
     obliged = [id for id, item in chosen.items() if item.klass in (rlm.Class.PINNED, rlm.Class.MANDATORY)]
     facts = facts_of(case)
-    return {*reached(obliged, lambda id: [need for need in facts.needs[id] if need in chosen])}
+    return {*reached(obliged, lambda at: [need for need in facts.needs[at] if need in chosen])}
 
 
 def test_a_supersession_cycle_cannot_be_registered() -> None:

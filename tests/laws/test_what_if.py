@@ -12,7 +12,7 @@ import pytest
 
 import rlm
 from rlm.errors import CompileError
-from tests.laws.facts import matches
+from tests.laws.facts import matches, reached
 from tests.laws.generate import Case, seeded_cases
 from tests.laws.survey import facts_of
 
@@ -111,7 +111,7 @@ def _possible(case: Case, id: str) -> Iterator[dict[str, Any]]:
     if case.policy.budget is not None:
         yield {"budget": PLENTY}
     granted: set[str] = set()
-    for at in facts.reach(id):
+    for at in reached([id], lambda at: facts.needs.get(at, ())):
         if at in facts.units:
             blockers, capability = facts.blockers(at), facts.units[at].capability
             if "capability_missing" in blockers and capability and capability not in granted:
