@@ -3,7 +3,7 @@
 One tool is a JSON object in any of these spellings; a list may mix them:
 
     {"name", "namespace"?, "description"?, "parameters"?, "annotations"?}     plain, one a line in JSON Lines
-    {"type": "function", "function": {"name", "description", "parameters"}}   OpenAI
+    {"type": "function", "function": {"name", "description", "parameters"}}   OpenAI, or flat, without the inner object
     {"name", "description", "input_schema"}                                   Anthropic
     {"name", "title"?, "description", "inputSchema", "annotations"?}          MCP ``tools/list``
 
@@ -223,11 +223,11 @@ def _problems(item: Any) -> Iterator[tuple[str, str, str, str]]:
     if not isinstance(item, Mapping):
         yield "error", "wrong_type", "", f"a tool is a JSON object, not {_type(item)}"
         return
-    inner = item.get("function") if item.get("type") == "function" else item
+    inner = item["function"] if "function" in item else item
     if not isinstance(inner, Mapping):
         yield "error", "wrong_type", "function", f"an object is wanted, not {_type(inner)}"
         return
-    for field in inner:
+    for field in dict.fromkeys([*item, *inner]):
         if field in HOST_FIELDS and field != "namespace":
             yield "error", "host_only_field", field, f"{field!r} is the host's to say; no material can set it"
         elif field not in _KNOWN and field not in _IGNORED:
@@ -250,7 +250,7 @@ def _type(value: Any) -> str:
 
 
 def _unit(item: Mapping[str, Any], source: str, host: Mapping[str, Any]) -> Unit:
-    tool = item["function"] if item.get("type") == "function" else item
+    tool = item["function"] if "function" in item else item
     server = host.get("server")
     kind = "mcp_tool" if server else "tool"
     path = f"{server}/{tool['name']}" if server else tool["name"]

@@ -16,7 +16,7 @@ RLM = Path(sysconfig.get_path("scripts")) / "rlm"
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "rlm" / "cli" / "demo_catalog.jsonl"
 REAL = ROOT.parent / "shared" / "data" / "docker_registry" / "catalog.jsonl"
-SECONDS = 25
+SECONDS = 120
 
 TOOLS = [
     {

@@ -48,14 +48,18 @@ class Reading:
     (``never``); or what something nearer supersedes is not even looked at (``early``).
     Of several candidates that could stand in for a unit that is not viable, the host's own come first (and only
     they stand in for what the host wants: no text may decide that); then the one that is decided first, or the
-    best-ranked one (``standing``).
+    best-ranked one (``standing``). "Prose negation never reaches what a pinned or host-selected unit needs":
+    one that is shown, or also one that is turned away (``spared``).
     """
 
     pruning: str = "late"
     standing: str = "order"
+    spared: str = "shown"
 
 
-READINGS = tuple(Reading(*both) for both in product(("late", "early", "never"), ("order", "rank")))
+READINGS = tuple(
+    Reading(*three) for three in product(("late", "early", "never"), ("order", "rank"), ("shown", "wanted"))
+)
 
 
 def select(facts: Facts, evidence: Evidence, reading: Reading = READINGS[0]) -> Outcome:
@@ -90,7 +94,7 @@ class _Selecting:
         taken = 0
         free = {*self.evidence.names, *self.facts.every_tool}
         for id in self.in_order(self.spoken):
-            if id not in self.facts.eligible or id in self.chosen.active:
+            if id not in self.facts.eligible or id in self.chosen.active or self.is_suppressed(id):
                 continue
             counted = id in self.evidence.ranked and id not in free
             if counted and taken >= self.facts.policy.candidate_limit:
@@ -101,6 +105,10 @@ class _Selecting:
             self.admit(id)
         return self.chosen
 
+    def is_suppressed(self, id: str) -> bool:
+        """Whether the text rules a candidate out: being named there is no evidence for it."""
+        return id in self.evidence.negated and id not in self.facts.every_tool
+
     def admit(self, id: str) -> bool:
         """Admit a root whole, or reject it; whether something came in."""
         if id in self.chosen.active or not self.fits(id, self.open):
@@ -110,7 +118,10 @@ class _Selecting:
 
     def unspoken_against(self) -> set[str]:
         """What is viable without the units that the text rules out, but for those that the host got in."""
-        spared = {*self.facts.every_tool, *self.chosen.active}
+        needed = self.chosen.active
+        if self.reading.spared == "wanted":
+            needed = [*reached(self.wanted, lambda at: self.facts.needs.get(at, ()))]
+        spared = {*self.facts.every_tool, *needed}
         allowed = self.facts.eligible - (set(self.evidence.negated) - spared)
         return viable(self.facts, allowed, [*self.wanted, *self.retained, *self.spoken])
 
@@ -217,16 +228,16 @@ class _Selecting:
 
     def walk(self, roots: Iterable[str], allowed: Collection[str]) -> dict[str, None]:
         """The roots and what they require, as far as it is allowed and not met already."""
-        seen: list[str] = []
-
-        def step(id: str) -> list[str]:
-            seen.append(id)
+        found = {id: None for id in roots if id in allowed}
+        queue = list(found)
+        for id in queue:
             needs = self.open_needs(id)
             if self.reading.pruning == "early":
-                needs = [need for need in needs if not any(self.facts.supersedes(other, need) for other in seen)]
-            return [other for need in needs for other in self.standing_for(need, allowed)]
-
-        return reached([id for id in roots if id in allowed], step)
+                needs = [need for need in needs if not any(self.facts.supersedes(other, need) for other in found)]
+            fresh = [other for need in needs for other in self.standing_for(need, allowed) if other not in found]
+            queue += dict.fromkeys(fresh)
+            found |= dict.fromkeys(fresh)
+        return found
 
     def standing_for(self, need: str, allowed: Collection[str]) -> list[str]:
         """The unit that is required; where it is not viable, the best candidate that supersedes it."""

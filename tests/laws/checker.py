@@ -7,7 +7,7 @@ architecture document, one sentence each, beginning with the law: an empty list 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, combinations
 from typing import Any
 
@@ -56,10 +56,9 @@ def consistent(active: Iterable[str], facts: Facts) -> Iterator[str]:
             yield f"L3: {one} and {other} are both active, and one supersedes the other"
 
 
-def eligible(active: Collection[str], view: CompiledContext, facts: Facts) -> Iterator[str]:
+def eligible(active: Iterable[str], view: CompiledContext, facts: Facts) -> Iterator[str]:
     """L4: every active unit may be shown; what the user ruled out is there only for the host's sake."""
-    wanted = [id for id in (*facts.pinned, *facts.host) if id in active]
-    spared = {*facts.every_tool, *reached(wanted, facts.reach)}
+    spared = {*facts.every_tool, *reached([*facts.pinned, *facts.host], facts.reach)}
     for id in active:
         for blocker in facts.blockers(id):
             yield f"L4: {id} is active and {blocker}"
