@@ -223,7 +223,7 @@ def _problems(item: Any) -> Iterator[tuple[str, str, str, str]]:
     if not isinstance(item, Mapping):
         yield "error", "wrong_type", "", f"a tool is a JSON object, not {_type(item)}"
         return
-    inner = item["function"] if "function" in item else item
+    inner = item.get("function", item)
     if not isinstance(inner, Mapping):
         yield "error", "wrong_type", "function", f"an object is wanted, not {_type(inner)}"
         return
@@ -250,7 +250,7 @@ def _type(value: Any) -> str:
 
 
 def _unit(item: Mapping[str, Any], source: str, host: Mapping[str, Any]) -> Unit:
-    tool = item["function"] if "function" in item else item
+    tool = item.get("function", item)
     server = host.get("server")
     kind = "mcp_tool" if server else "tool"
     path = f"{server}/{tool['name']}" if server else tool["name"]

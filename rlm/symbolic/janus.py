@@ -18,6 +18,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import cast
 
 from rlm.errors import EngineError
 from rlm.symbolic import locate
@@ -42,7 +43,9 @@ def load() -> ModuleType:
         if sys.platform != "win32":
             _initialise(_library(package, installation), package, installation.home)
         try:
-            return importlib.import_module("janus_swi")
+            import janus_swi  # type: ignore[import-untyped, unused-ignore]
+
+            return cast(ModuleType, janus_swi)
         except Exception as problem:  # noqa: BLE001 - whatever the import of an extension can say
             raise _unusable(f"{type(problem).__name__}: {problem}", installation) from None
 

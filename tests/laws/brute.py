@@ -90,7 +90,8 @@ class _Selecting:
         self.together("selected", [id for id in self.host if self.fits(id, self.firm)])
         self.open = self.unspoken_against()
         for id in self.retained:
-            self.admit(id)
+            if id not in self.evidence.negated:
+                self.admit(id)
         taken = 0
         free = {*self.evidence.names, *self.facts.every_tool}
         for id in self.in_order(self.spoken):

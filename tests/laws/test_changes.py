@@ -97,7 +97,7 @@ def backwards(name: str, value: Any) -> Any:
 def test_l8_narrowing() -> None:
     """Fewer capabilities or a smaller scope make nothing eligible that was not, and nothing active."""
     narrower = 0
-    for case, view in pairs(20_000, 400):
+    for case, view in pairs(20_000, 200):
         for child in narrowed(case):
             case.policy.narrowed(child.policy)
             after = compiled(child)
@@ -107,7 +107,7 @@ def test_l8_narrowing() -> None:
             before, now = eligible(case, view), eligible(child, after)
             assert now <= before, f"{now - before}\n{child}"
             assert set(after.active) <= before
-    assert narrower > 300
+    assert narrower > 150
 
 
 def test_l8_a_child_of_an_unset_grant_gets_no_more_than_the_host_registered() -> None:
@@ -147,12 +147,12 @@ def test_l10_robust() -> None:
 
 def test_k38_stuffed_descriptions_displace_nothing_of_the_hosts() -> None:
     compared = 0
-    for _, case in seeded_cases(40_000, 400, budget=False):
+    for _, case in seeded_cases(40_000, 250, budget=False):
         before = of_the_host(case)
         for loud in stuffed(case):
             assert of_the_host(loud) == before, str(loud)
             compared += bool(before)
-    assert compared > 60
+    assert compared > 40
 
 
 def test_k38_words_of_the_user_displace_nothing_of_the_hosts() -> None:

@@ -199,7 +199,7 @@ def another(case: Case) -> str:
 
 
 def test_l9_a_view_explains_itself_when_its_catalog_is_gone() -> None:
-    for seed, case in seeded_cases(50_000, 150):
+    for seed, case in seeded_cases(50_000, 200):
         with case.catalog() as catalog:
             try:
                 view = case.compile(catalog)
