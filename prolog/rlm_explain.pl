@@ -152,7 +152,7 @@ remedy(superseded_by, _, Args, _{select: Args.unit}).
 remedy(dependency_out, Reason, Args, Change) :-
     (   get_dict(reason, Reason, Because),
         remedy(Because.kind, Because, Args.put(unit, Reason.unit), Change0),
-        \+ get_dict(select, Change0, _)
+        \+ ( is_dict(Change0), get_dict(select, Change0, _) )
     ->  Change = Change0
     ;   get_dict(reason, Reason, Because),
         Because.kind == negated

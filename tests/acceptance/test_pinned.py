@@ -68,6 +68,28 @@ def test_k04_a_skill_without_evidence_is_inactive_and_with_it_active(ask: Asking
     assert ask(catalog, "knit me a scarf").says("Cast on forty stitches.") == 1
 
 
+def test_k04_one_common_word_is_no_evidence(ask: Asking) -> None:
+    fish = ("cod", "eel", "hake", "ling", "perch", "pike")
+    catalog = rlm.Catalog()
+    catalog.add(
+        *(
+            rlm.Unit(
+                f"skill:{name}",
+                description=f"How to catch, clean, salt, dry, smoke and store a {name} over many a long winter",
+                content=f"The {name} is caught at night.",
+            )
+            for name in fish
+        ),
+        *(rlm.Unit(f"resource:{n}", description=f"Page {n} of an old almanac") for n in range(2)),
+    )
+    seen = ask(catalog, "a long story")
+    assert not seen.says("is caught at night.")
+    assert not seen.view.active
+    found = seen.view.explain("skill:eel")
+    assert (found.state, found.reasons[0].kind) == ("hidden", "below_floor")
+    assert ask(catalog, "a long story of an eel").says("is caught at night.") == 1
+
+
 # -- K06 ---------------------------------------------------------------------------------------------
 
 WORDINGS = (
