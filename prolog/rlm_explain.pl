@@ -150,20 +150,25 @@ remedy(over_candidate_limit, _, Args, _{select: Args.unit}).
 remedy(conflict_with, _, Args, _{select: Args.unit}).
 remedy(superseded_by, _, Args, _{select: Args.unit}).
 remedy(dependency_out, Reason, Args, Change) :-
-    (   get_dict(reason, Reason, Because),
-        remedy(Because.kind, Because, Args.put(unit, Reason.unit), Change0),
-        \+ ( is_dict(Change0), get_dict(select, Change0, _) )
-    ->  Change = Change0
-    ;   get_dict(reason, Reason, Because),
-        Because.kind == negated
-    ->  Change = _{select: Args.unit}
-    ;   get_dict(reason, Reason, Because),
-        Because.kind == dependency_out
-    ->  Change = _{look_at: Reason.unit}
-    ;   Change = none
+    (   get_dict(reason, Reason, Because)
+    ->  because(Because.kind, Because, Reason.unit, Args, Change)
+    ;   Change = _{look_at: Reason.unit}
     ).
 remedy(Kind, _, _, none) :-
     memberchk(Kind, [ unavailable, out_of_scope, missing_dependency, contradicts_itself, vetoed ]).
+
+%   because(+Kind, +Because, +Unit, +Args, -Change): what brings back a requirement that is out. To select the
+%   requirement itself would not be what was asked for: what the text forbids comes back with what needs it.
+because(dependency_out, _, Unit, _, Change) =>
+    Change = _{look_at: Unit}.
+because(negated, _, _, Args, Change) =>
+    Change = _{select: Args.unit}.
+because(Kind, Because, Unit, Args, Change) =>
+    (   remedy(Kind, Because, Args.put(unit, Unit), Change0),
+        \+ ( is_dict(Change0), get_dict(select, Change0, _) )
+    ->  Change = Change0
+    ;   Change = none
+    ).
 
                 /*******************************
                 *            ENGLISH           *

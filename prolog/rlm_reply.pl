@@ -34,9 +34,11 @@ selection_reply(M, selection(Args, Evidence, Ranked, floors(Floor, Relative), Fo
               met_by(World, Active, I, Needs) ),
             ActiveRows),
     reverse(Rejected, Turned),
-    first_turned(Turned, Active, [], First),
+    first_turned(Turned, Active, [], First0),
+    current_reasons(First0, M, Active, First),
     reason_rows(M, First, RejectedRows),
-    assoc_to_list(Bad, BadPairs),
+    assoc_to_list(Bad, BadPairs0),
+    current_reasons(BadPairs0, M, Active, BadPairs),
     reason_rows(M, BadPairs, BadRows),
     findall(Id, ( member(I, Forbidden), unit_id(M, I, Id) ), NegatedIds),
     findall([Id, Rule], ( member(I-Rule, Vetoed), unit_id(M, I, Id) ), VetoedIds),
@@ -59,6 +61,18 @@ first_turned([r(I, Reasons)|Turned], Active, Seen, Pairs) :-
     ;   Pairs = [I-Reasons|Rest]
     ),
     first_turned(Turned, Active, [I|Seen], Rest).
+
+%   current_reasons(+Pairs0, +M, +Active, -Pairs): a requirement that came in after all is why nothing is out, where
+%   there are other reasons.
+current_reasons([], _, _, []).
+current_reasons([I-Reasons0|Pairs0], M, Active, [I-Reasons|Pairs]) :-
+    findall(R, ( member(R, Reasons0), \+ came_in(M, Active, R) ), Reasons1),
+    ( Reasons1 == [] -> Reasons = Reasons0 ; Reasons = Reasons1 ),
+    current_reasons(Pairs0, M, Active, Pairs).
+
+came_in(M, Active, dependency_out(Id, _)) :-
+    M:number(Id, J),
+    memberchk(J, Active).
 
 reason_rows(M, Pairs, Rows) :-
     findall([Id, Dicts],

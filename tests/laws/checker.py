@@ -105,7 +105,7 @@ def brought_by(id: str, chosen: dict[str, Any]) -> str:
 
 def places_of(view: CompiledContext, facts: Facts) -> dict[str, tuple[int, int]]:
     """Each candidate's place: its tier, and its rank there, moved before what needs something it supersedes."""
-    tools = [id for id in facts.in_order(facts.every_tool) if id not in view.selection.rank]
+    tools = [id for id in facts.in_order(facts.every_tool & facts.eligible) if id not in view.selection.rank]
     order = dict.fromkeys([*view.selection.ranked, *tools])
     ranks = {id: 2 * place for place, id in enumerate(order)}
     closures = {id: set(reached([id], lambda at: facts.needs.get(at, ()))) for id in ranks}
