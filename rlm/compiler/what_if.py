@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rlm.catalog.catalog import ephemeral
-from rlm.compiler.explain import Change
+from rlm.compiler.explain import Change, Explanation
 from rlm.errors import BudgetError, CompileError
 from rlm.model.policy import Policy
 from rlm.model.selection import Reason, State
@@ -76,20 +76,33 @@ def _next_step(trial: _Trial, changes: list[dict[str, Any]], unit: str) -> tuple
     found = view.explain(unit)
     if found.state is State.ACTIVE:
         return None, None
-    asked, about = unit, found
-    for _ in range(len(view._snapshot.units)):
-        reply = engine().call("remedies", {"unit": asked, "reasons": [reason.to_dict() for reason in about.reasons]})
+    first: Reason | None = None
+    for change, blocker in _remedies(view, found, {unit}):
+        if change is not None and (change not in changes or "budget" in change):
+            return change, None
+        first = first or blocker
+    return None, first or found.reasons[0]
+
+
+def _remedies(
+    view: CompiledContext, about: Explanation, seen: set[str]
+) -> Iterator[tuple[dict[str, Any] | None, Reason | None]]:
+    """For each reason that keeps a unit out, the change that removes it or the reason that no change removes."""
+    for reason in about.reasons:
+        reply = engine().call("remedies", {"unit": about.unit, "reasons": [reason.to_dict()]})
         if "blocker" in reply:
-            row = reply["blocker"]
-            return None, Reason.of(row) if row["kind"] != "none" else about.reasons[0]
-        change: dict[str, Any] = reply["change"]
-        if "look_at" not in change:
-            break
-        asked = change["look_at"]
-        about = view.explain(asked)
-    if change in changes and "budget" not in change:
-        return None, about.reasons[0]
-    return change, None
+            if reply["blocker"]["kind"] != "none":
+                yield None, Reason.of(reply["blocker"])
+                return
+        elif "look_at" not in reply["change"]:
+            yield reply["change"], None
+        elif reply["change"]["look_at"] not in seen:
+            other = view.explain(reply["change"]["look_at"])
+            beneath = reason.data.get("reason", {}).get("unit")
+            if other.state is State.ACTIVE and beneath is not None and beneath not in seen:
+                other = view.explain(beneath)  # it came in with a stand-in that does not count for the host
+            if other.state is not State.ACTIVE:
+                yield from _remedies(view, other, seen | {other.unit})
 
 
 def _with(changes: list[dict[str, Any]], step: dict[str, Any]) -> list[dict[str, Any]]:
