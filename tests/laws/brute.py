@@ -75,7 +75,7 @@ class _Selecting:
         self.chosen = Outcome()
         self.host = facts.host
         tools = facts.in_order(facts.every_tool & facts.eligible)
-        self.retained = [id for id in dict.fromkeys(facts.turn.retained) if self.stands_alone(id)]
+        self.retained = list(dict.fromkeys(facts.turn.retained))
         self.spoken = [id for id in dict.fromkeys((*evidence.ranked, *tools)) if self.stands_alone(id)]
         self.wanted = [*facts.pinned, *self.host]
         self.firm = viable(facts, facts.eligible, self.wanted)
