@@ -96,8 +96,9 @@ class Postings:
         kept = reach >= max(floor, 1)
         rest = 0
         if most is not None and np.count_nonzero(kept) > most:
-            last = np.partition(reach, -most)[-most]
-            left_out = reach[kept & (reach < last)]
+            reached = reach[kept]
+            last = np.partition(reached, -most)[-most]
+            left_out = reached[reached < last]
             rest = int(left_out.max()) if len(left_out) else 0
             kept &= reach >= last
             for scored in needs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from rlm.catalog.snapshot import Snapshot
@@ -40,12 +40,11 @@ def fitted(
         BudgetError: ``over_budget``, where what must be shown does not fit.
     """
     blocks = _blocks_for(count, native)
-    forms = {chosen.id: blocks.of(snapshot.units[chosen.id]) for chosen in selection.chosen}
     said = render.conversation(turn)
     task = sum(count.count(message["content"]) for message in said)
     framing = render.REPLY_FRAMING + render.MESSAGE_FRAMING * (len(said) + 2)
-    packer = _Packer(snapshot, selection.chosen, forms, count, fixed=task + framing, limit=policy.limit)
-    shown, packing, headings = packer.packed()
+    packer = _Packer(snapshot, selection.chosen, blocks, count, fixed=task + framing, limit=policy.limit)
+    shown, dropped, headings = packer.packed()
     spent = dict.fromkeys(Class, 0)
     for item in shown:
         spent[item.klass] += item.block.tokens
@@ -59,7 +58,6 @@ def fitted(
         exact=count.exact,
         **{klass.value: tokens for klass, tokens in spent.items()},
     )
-    dropped = {id: (tokens, free) for id, tokens, free in packing.dropped}
     return render.in_order(shown, turn.retained), dropped, ledger
 
 
@@ -77,25 +75,33 @@ class _Packer:
         self,
         snapshot: Snapshot,
         chosen: tuple[Chosen, ...],
-        forms: Mapping[str, tuple[Block, ...]],
+        blocks: Blocks,
         count: TokenCounter,
         *,
         fixed: int,
         limit: int,
     ) -> None:
-        self._snapshot, self._chosen, self._forms, self._count = snapshot, chosen, forms, count
+        self._snapshot, self._chosen, self._blocks, self._count = snapshot, chosen, blocks, count
         self._fixed, self._limit = fixed, limit
-        weights = _weights(chosen)
-        self._items = [_item(one, forms[one.id], weights[one.id]) for one in chosen]
+        self._forms: dict[str, tuple[Block, ...]] = {}
+        self._items: list[Item] = []
 
-    def packed(self) -> tuple[list[Shown], Packing, int]:
-        """What is shown, how it was packed, and the tokens of the headings."""
-        whole = [self._shown(one, self._forms[one.id][0]) for one in self._chosen]
+    def packed(self) -> tuple[list[Shown], dict[str, tuple[int, int]], int]:
+        """What is shown, what went out with the tokens that it needs and those free, and the headings' tokens."""
+        whole = [self._shown(one, self._blocks.full(self._snapshot.units[one.id])) for one in self._chosen]
+        headings = set(render.texts(whole).headings)
+        spent = self._fixed + self._tokens(headings) + sum(item.block.tokens for item in whole)
+        if spent <= self._limit:
+            return whole, {}, self._tokens(headings)
+        weights = _weights(self._chosen)
+        self._forms = {one.id: self._blocks.of(self._snapshot.units[one.id]) for one in self._chosen}
+        self._items = [_item(one, self._forms[one.id], weights[one.id]) for one in self._chosen]
         staying = [item for item in whole if item.klass in _STAYING]
         try:
-            return self._with(set(render.texts(whole).headings))
+            shown, packing, tokens = self._with(headings)
         except BudgetError:
-            return self._with(set(render.texts(staying).headings))
+            shown, packing, tokens = self._with(set(render.texts(staying).headings))
+        return shown, {id: (needed, free) for id, needed, free in packing.dropped}, tokens
 
     def _with(self, headings: set[Heading]) -> tuple[list[Shown], Packing, int]:
         items = self._items

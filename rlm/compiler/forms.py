@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from rlm.compiler.tokens import TokenCounter
 from rlm.compiler.wire import safe_name, wire_name
@@ -23,6 +23,8 @@ COMPACT_UTILITY = 350
 REFERENCE_UTILITY = 100
 NATIVE_MARGIN = 12
 """Tokens added to a native tool's JSON for what a provider puts around it."""
+
+T = TypeVar("T")
 
 _SENTENCE = 200
 _KEPT = 50_000
@@ -44,23 +46,35 @@ class Blocks:
     def __init__(self, counter: TokenCounter, *, native: bool) -> None:
         self._counter = counter
         self._native = native
-        self._kept: OrderedDict[str, tuple[Block, ...]] = OrderedDict()
+        self._whole: OrderedDict[str, Block] = OrderedDict()
+        self._shorter: OrderedDict[str, tuple[Block, ...]] = OrderedDict()
         self._lock = threading.Lock()
 
+    def full(self, unit: Unit) -> Block:
+        """The unit's ``full`` block; most requests need no other."""
+        block = self._whole.get(unit.digest)
+        if block is None:
+            own = next((form for form in unit.representations if form.name == FULL), None)
+            block = self._keep(self._whole, unit, self._full(unit, own))
+        return block
+
     def of(self, unit: Unit) -> tuple[Block, ...]:
-        """The unit's blocks, ``full`` first."""
-        kept = self._kept.get(unit.digest)
-        if kept is None:
-            kept = tuple(self._made(unit))
-            with self._lock:
-                self._kept[unit.digest] = kept
-                while len(self._kept) > _KEPT:
-                    self._kept.popitem(last=False)
-        return kept
+        """All of the unit's blocks, ``full`` first."""
+        blocks = self._shorter.get(unit.digest)
+        if blocks is None:
+            blocks = self._keep(self._shorter, unit, tuple(self._made(unit)))
+        return blocks
+
+    def _keep(self, kept: OrderedDict[str, T], unit: Unit, value: T) -> T:
+        with self._lock:
+            kept[unit.digest] = value
+            while len(kept) > _KEPT:
+                kept.popitem(last=False)
+        return value
 
     def _made(self, unit: Unit) -> list[Block]:
-        own = {form.name: form for form in unit.representations}
-        blocks = [self._full(unit, own.pop(FULL, None))]
+        own = {form.name: form for form in unit.representations if form.name != FULL}
+        blocks = [self.full(unit)]
         for form in (*own.values(), *(form for form in derived_forms(unit) if form.name not in own)):
             text = block_text(unit, form.text)
             tokens = self._counter.count(text)
