@@ -140,7 +140,8 @@ catalog_size(M, Size) :-
 
 %!  catalog_change(+Args:dict, -Reply:dict) is det.
 %
-%   One batch: `remove` (ids) goes, `units` come. The caller has checked the batch as a whole.
+%   One batch: `remove` (ids) goes, `units` come. The caller has checked the batch as a whole. A unit need not
+%   say what is ordinary (ordinary/1), nor name fields that are empty.
 
 catalog_change(Args, _{size: Size}) :-
     catalog_module(Args.catalog, M),
@@ -190,7 +191,9 @@ add_units([Unit|Units], M, Stemmer, I, Next) :-
     J is I + 1,
     add_units(Units, M, Stemmer, J, Next).
 
-add_unit(M, Stemmer, I, Unit) :-
+add_unit(M, Stemmer, I, Given) :-
+    ordinary(Ordinary),
+    put_dict(Given, Ordinary, Unit),
     Id = Unit.id,
     assertz(M:unit(I, Id, Unit.kind, Unit.priority, Unit.trust, Unit.capability)),
     assertz(M:number(Id, I)),
@@ -218,6 +221,10 @@ add_relations([Id|Ids], Relation, M, I) :-
     Fact =.. [Relation, I, Id],
     assertz(M:Fact),
     add_relations(Ids, Relation, M, I).
+
+%   ordinary(-Unit:dict): what is not said of a unit; most of it is said of few.
+ordinary(_{ priority: 100, pinned: false, mandatory: false, visible: true, available: true,
+            requires: [], suggests: [], conflicts: [], supersedes: [], groups: [], triggers: [] }).
 
 %   bare_name(+Name, -Bare): the words of a name; a number behind `@` or `#` only tells variants apart.
 bare_name(Name, Bare) :-
@@ -325,16 +332,17 @@ unit_id(M, I, Id) :-
 %!  catalog_vectors(+Args:dict, -Reply:dict) is det.
 %
 %   The vectors of the units numbered `first` to `last`, for a scorer outside: parallel lists of `ids`,
-%   `numbers`, `terms` and `weights`.
+%   `numbers`, `terms` (of one unit as one text, with blanks between) and `weights`.
 
 catalog_vectors(Args, _{numbers: Is, ids: Ids, terms: Terms, weights: Weights, next: Next}) :-
     catalog_module(Args.catalog, M),
-    findall([I, Id, Ts, Ws],
+    findall([I, Id, Joined, Ws],
             ( between(Args.first, Args.last, I),
               M:unit(I, Id, _, _, _, _),
               M:vector(I, Vector),
               compound_name_arguments(Vector, v, Pairs),
-              unzip(Pairs, Ts, Ws) ),
+              unzip(Pairs, Ts, Ws),
+              atomic_list_concat(Ts, ' ', Joined) ),
             Rows),
     columns(Rows, Is, Ids, Terms, Weights),
     M:next(Next).

@@ -7,6 +7,7 @@
             ranked/5,             % +Module, :Usable, +Evidence, -Ranked, -Floors
             negated_units/3       % +Module, +Reading, -Is
           ]).
+:- set_prolog_flag(optimise, true).           % arithmetic in place; this file only
 :- use_module(library(apply), [foldl/4, maplist/3, maplist/4]).
 :- use_module(library(assoc), [get_assoc/3, list_to_assoc/2, put_assoc/4]).
 :- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, nth1/3, subtract/3]).

@@ -12,6 +12,7 @@
             least_rarity/1,       % ?Thousandths
             rarity/3              % +Size, +Frequency, -Thousandths
           ]).
+:- set_prolog_flag(optimise, true).           % arithmetic in place; this file only
 :- use_module(library(lists), [append/3, member/2]).
 :- use_module(library(pairs), [pairs_keys_values/3]).
 :- use_module(library(solution_sequences), [limit/2]).

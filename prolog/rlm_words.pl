@@ -12,6 +12,7 @@
             stop_word/1,        % ?Word
             forget_words/0
           ]).
+:- set_prolog_flag(optimise, true).           % arithmetic in place; this file only
 :- use_module(library(lists), [append/2, append/3, member/2, reverse/2]).
 :- use_module(library(snowball), [snowball/3]).
 :- use_module(library(unicode), [unicode_map/3]).
@@ -173,7 +174,8 @@ straight_codes([C0|Cs0], [C|Cs]) :-
 %   where lower case meets upper case. A name's trailing `@2` or `#2` (a variant) is no word of it.
 
 identifier_words(Identifier, Words) :-
-    (   ascii(Identifier)
+    (   string_codes(Identifier, Codes0),
+        printable(Codes0)
     ->  split_string(Identifier, " \t\r\n!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", "", Parts),
         parts_words(Parts, Words)
     ;   plain(Identifier, Plain),
@@ -181,6 +183,13 @@ identifier_words(Identifier, Words) :-
         phrase(words(Words0), Codes),
         append(Words0, Words)
     ).
+
+%   printable(+Codes): ASCII without control characters other than blanks.
+printable([]).
+printable([C|Cs]) :-
+    C < 127,
+    ( C >= 32 -> true ; memberchk(C, [0'\t, 0'\n, 0'\r]) ),
+    printable(Cs).
 
 %   parts_words(+Parts, -Words): most parts are one word; what mixes cases is looked at letter by letter.
 parts_words([], []).
@@ -193,21 +202,11 @@ parts_words([Part|Parts], Words) :-
         ;   sub_string(Part, 1, _, 0, Tail),
             sub_string(Lower, 1, _, 0, Tail)
         )
-    ->  ( printable(Lower) -> atom_string(Word, Lower), Words = [Word|Rest] ; slow_words(Part, Words, Rest) )
+    ->  atom_string(Word, Lower),
+        Words = [Word|Rest]
     ;   slow_words(Part, Words, Rest)
     ),
     parts_words(Parts, Rest).
-
-%   Control characters end words too; they are rare.
-printable(String) :-
-    string_codes(String, Codes),
-    no_control(Codes).
-
-no_control([]).
-no_control([C|Cs]) :-
-    C > 32,
-    C \== 127,
-    no_control(Cs).
 
 slow_words(Part, Words, Rest) :-
     string_codes(Part, Codes),
@@ -322,7 +321,7 @@ dense(C) :- C >= 0x1780, C =< 0x17ff.           % Khmer
 %   The index terms of a text, in order, repeated as often as they occur.
 
 terms(Stemmer, Text, Terms) :-
-    split_string(Text, " \t\n\r", "", Chunks),
+    atomic_list_concat(Chunks, ' ', Text),
     chunks_terms(Chunks, Stemmer, Terms).
 
 chunks_terms([], _, []).
@@ -331,17 +330,14 @@ chunks_terms([Chunk|Chunks], Stemmer, Terms) :-
     append(Here, Rest, Terms),
     chunks_terms(Chunks, Stemmer, Rest).
 
-chunk_terms("", _, Terms) =>
-    Terms = [].
-chunk_terms(Chunk, Stemmer, Terms) =>
-    atom_string(Key, Chunk),
-    (   remembered(Key, Stemmer, Terms0)
+chunk_terms(Chunk, Stemmer, Terms) :-
+    (   remembered(Chunk, Stemmer, Terms0)
     ->  Terms = Terms0
-    ;   identifier_words(Key, Words),
-        joined_words(Key, Words, Joined),
+    ;   identifier_words(Chunk, Words),
+        joined_words(Chunk, Words, Joined),
         append(Words, Joined, All),
         words_terms(Stemmer, All, Terms),
-        remember(Key, Stemmer, Terms)
+        remember(Chunk, Stemmer, Terms)
     ).
 
 %!  joined_words(+Text, +Words, -Joined:list(atom)) is det.

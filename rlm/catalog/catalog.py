@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rlm.catalog.facts import facts_of
+from rlm.catalog.facts import said_of
 from rlm.catalog.postings import Postings, numpy_is_there
 from rlm.catalog.relations import check_batch
 from rlm.catalog.snapshot import Snapshot
@@ -312,7 +312,7 @@ class Catalog:
             gone = [id for id, unit in old.items() if new.get(id) is not unit]
             fresh = [unit for id, unit in new.items() if old.get(id) is not unit]
             for start in range(0, max(len(fresh), 1), _CHUNK):
-                units = [facts_of(unit) for unit in fresh[start : start + _CHUNK]]
+                units = [said_of(unit) for unit in fresh[start : start + _CHUNK]]
                 change: dict[str, JsonValue] = {"catalog": shared.handle, "remove": gone, "units": units}
                 engine().call("catalog_change", change)
                 gone = []

@@ -41,12 +41,27 @@ def facts_of(unit: Unit) -> dict[str, Any]:
             "alias": "\n".join(unit.aliases),
             "description": unit.description[:INDEXED_DESCRIPTION],
             "category": "\n".join(sorted({unit.category, unit.namespace, unit.server})).strip(),
-            "parameters": "\n".join(name for name, _ in parameters)[:INDEXED_PARAMETERS],
-            "explained": "\n".join(said for _, said in parameters)[:INDEXED_PARAMETERS],
-            "values": "\n".join(value_words(unit.schema))[:INDEXED_PARAMETERS],
+            "parameters": " ".join(name for name, _ in parameters)[:INDEXED_PARAMETERS],
+            "explained": " ".join(said for _, said in parameters)[:INDEXED_PARAMETERS],
+            "values": " ".join(value_words(unit.schema))[:INDEXED_PARAMETERS],
             "examples": "\n".join(unit.examples),
         },
     }
+
+
+ORDINARY: dict[str, Any] = {
+    **{"priority": 100, "pinned": False, "mandatory": False, "visible": True, "available": True},
+    **{"requires": (), "suggests": (), "conflicts": (), "supersedes": (), "groups": [], "triggers": []},
+}
+"""What the rules take for granted where nothing is said (``rlm_catalog:ordinary/1``)."""
+
+
+def said_of(unit: Unit) -> dict[str, Any]:
+    """``facts_of`` without what is ordinary or empty: a large batch is mostly that."""
+    facts = facts_of(unit)
+    said = {key: value for key, value in facts.items() if key not in ORDINARY or ORDINARY[key] != value}
+    said["fields"] = {field: text for field, text in facts["fields"].items() if text}
+    return said
 
 
 def parameter_words(schema: Mapping[str, Any] | None, depth: int = 0) -> Iterator[tuple[str, str]]:

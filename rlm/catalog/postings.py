@@ -63,7 +63,7 @@ class Postings:
             if old is not None:
                 self._dead.append(old)
             self._numbers[id] = number
-            for term, weight in zip(terms, weights, strict=True):
+            for term, weight in zip(terms.split(), weights, strict=True):
                 units = self._units.get(term)
                 if units is None:
                     units = self._units[term] = array("i")
