@@ -10,6 +10,7 @@
             catalog_stemmer/2,     % +Module, -Stemmer
             catalog_ready/1,       % +Module
             catalog_size/2,        % +Module, -Size
+            with_standing/3,       % +Module, +Units, :Goal
             unit_id/3,             % +Module, +I, -Id
             supersedes/3,          % +Module, ?I, ?J
             replaces/3             % +Module, ?I, ?J
@@ -40,6 +41,11 @@ known by a number inside its catalog; numbers never decide anything, ids do.
 | above(I, J)                                       | I supersedes J, through any number of steps          |
 | next(I), size(N)                                  | the next number, and how many units there are        |
 */
+
+%   Units that stand for one compile only have the same facts, but for words, names and triggers: they are
+%   pinned, so no evidence is looked for.
+
+:- meta_predicate with_standing(+, +, 0).
 
 :- dynamic
     catalog/3,                  % Handle, Module, Stemmer
@@ -165,6 +171,13 @@ remove_units(Ids, M) :-
     forall(member(I, Is), remove_unit(M, I)).
 
 remove_unit(M, I) :-
+    retract_unit(M, I),
+    retractall(M:key(_, I, _)),
+    retractall(M:called(I, _)),
+    retractall(M:signal(_, _, I, _)).
+
+%   retract_unit(+M, +I): the counterpart of assert_unit/3.
+retract_unit(M, I) :-
     retract(M:unit(I, Id, _, _, _, _)),
     retractall(M:number(Id, _)),
     retractall(M:pinned(I)),
@@ -180,10 +193,32 @@ remove_unit(M, I) :-
     ;   M:above(_, I)
     ->  outdate(M)
     ;   true
-    ),
-    retractall(M:key(_, I, _)),
-    retractall(M:called(I, _)),
-    retractall(M:signal(_, _, I, _)).
+    ).
+
+%!  with_standing(+Module, +Units:list(dict), :Goal) is semidet.
+%
+%   Run Goal once while further units of the host, all pinned, are in the catalog; however it ends, they are
+%   gone afterwards. They have numbers, but the catalog does not grow: no word gets rarer by them.
+
+with_standing(_, [], Goal) =>
+    once(Goal).
+with_standing(M, Units, Goal) =>
+    M:next(First),
+    setup_call_cleanup(stand(Units, M, First), once(Goal), leave(Units, M, First)).
+
+stand([], _, _).
+stand([Given|Units], M, I) :-
+    ordinary(Ordinary),
+    put_dict(Given, Ordinary, Unit),
+    assert_unit(M, I, Unit),
+    J is I + 1,
+    stand(Units, M, J).
+
+leave([], _, _).
+leave([_|Units], M, I) :-
+    ( M:unit(I, _, _, _, _, _) -> retract_unit(M, I) ; true ),
+    J is I + 1,
+    leave(Units, M, J).
 
 add_units([], _, _, Next, Next).
 add_units([Unit|Units], M, Stemmer, I, Next) :-
@@ -194,6 +229,19 @@ add_units([Unit|Units], M, Stemmer, I, Next) :-
 add_unit(M, Stemmer, I, Given) :-
     ordinary(Ordinary),
     put_dict(Given, Ordinary, Unit),
+    assert_unit(M, I, Unit),
+    ( get_dict(name, Unit.fields, Name) -> true ; Name = '' ),
+    bare_name(Name, Bare),
+    assertz(M:called(I, Bare)),
+    names_keys(Unit.names, Names),
+    add_keys(Names, name, M, I),
+    names_keys(Unit.groups, Groups),
+    add_keys(Groups, group, M, I),
+    add_triggers(Unit.triggers, M, Stemmer, I),
+    index_unit(M, Stemmer, I, Unit.fields.put(name, Bare)).
+
+%   assert_unit(+M, +I, +Unit): what it is and how it relates to others.
+assert_unit(M, I, Unit) :-
     Id = Unit.id,
     assertz(M:unit(I, Id, Unit.kind, Unit.priority, Unit.trust, Unit.capability)),
     assertz(M:number(Id, I)),
@@ -205,16 +253,7 @@ add_unit(M, Stemmer, I, Given) :-
     add_relations(Unit.suggests, suggests, M, I),
     add_relations(Unit.conflicts, conflicts, M, I),
     add_relations(Unit.supersedes, supersedes, M, I),
-    ( Unit.supersedes == [] -> true ; outdate(M) ),
-    ( get_dict(name, Unit.fields, Name) -> true ; Name = '' ),
-    bare_name(Name, Bare),
-    assertz(M:called(I, Bare)),
-    names_keys(Unit.names, Names),
-    add_keys(Names, name, M, I),
-    names_keys(Unit.groups, Groups),
-    add_keys(Groups, group, M, I),
-    add_triggers(Unit.triggers, M, Stemmer, I),
-    index_unit(M, Stemmer, I, Unit.fields.put(name, Bare)).
+    ( Unit.supersedes == [] -> true ; outdate(M) ).
 
 add_relations([], _, _, _).
 add_relations([Id|Ids], Relation, M, I) :-

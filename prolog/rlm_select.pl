@@ -5,7 +5,7 @@
 :- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, reverse/2]).
 :- use_module(library(ordsets), [list_to_ord_set/2, ord_memberchk/2, ord_subtract/3, ord_union/3]).
 :- use_module(rlm_admit, [admit_each/5, admit_limited/5, admit_together/5, start/1]).
-:- use_module(rlm_catalog, [catalog_module/2, catalog_ready/1]).
+:- use_module(rlm_catalog, [catalog_module/2, catalog_ready/1, with_standing/3]).
 :- use_module(rlm_closure, [nonviable/3, reachable/3]).
 :- use_module(rlm_conflict, [decided_first/3]).
 :- use_module(rlm_eligible, [eligible/3, policy/2]).
@@ -39,6 +39,9 @@ there first. What the host wants together and cannot stand together is a configu
 
 select(Args, Reply) :-
     catalog_module(Args.catalog, M),
+    with_standing(M, Args.standing, answer(M, Args, Reply)).
+
+answer(M, Args, Reply) :-
     catalog_ready(M),
     catch(( decide(M, Args, Selection),
             selection_reply(M, Selection, Reply) ),

@@ -13,7 +13,7 @@ from typing import Any
 from rlm.catalog.facts import said_of
 from rlm.catalog.postings import Postings, numpy_is_there
 from rlm.catalog.relations import check_batch
-from rlm.catalog.snapshot import Snapshot
+from rlm.catalog.snapshot import DIGESTS, Snapshot
 from rlm.errors import CatalogError, ConfigurationError, did_you_mean
 from rlm.model.unit import Unit
 from rlm.symbolic.engine import engine
@@ -31,7 +31,6 @@ TOLD = (256, 2048, None)
 
 _CHUNK = 500
 _CACHED_VIEWS = 64
-_DIGESTS = 1 << 256
 
 
 @dataclass
@@ -222,7 +221,7 @@ class Catalog:
             if id not in units:
                 total -= int(old.digest, 16)
         self._units = units
-        self._sum = total % _DIGESTS
+        self._sum = total % DIGESTS
         self._revision += 1
         self._cache.clear()
 

@@ -50,8 +50,17 @@ def facts_of(unit: Unit) -> dict[str, Any]:
 
 
 ORDINARY: dict[str, Any] = {
-    **{"priority": 100, "pinned": False, "mandatory": False, "visible": True, "available": True},
-    **{"requires": (), "suggests": (), "conflicts": (), "supersedes": (), "groups": [], "triggers": []},
+    "priority": 100,
+    "pinned": False,
+    "mandatory": False,
+    "visible": True,
+    "available": True,
+    "requires": (),
+    "suggests": (),
+    "conflicts": (),
+    "supersedes": (),
+    "groups": [],
+    "triggers": [],
 }
 """What the rules take for granted where nothing is said (``rlm_catalog:ordinary/1``)."""
 

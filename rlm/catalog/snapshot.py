@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from rlm.model.unit import Unit
+
+DIGESTS = 1 << 256
+"""Digests of units are added modulo this, so that their order does not matter."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +24,39 @@ class Snapshot:
     units: Mapping[str, Unit]
     digest: str
     stemmer: str
+    base: Snapshot | None = None
 
     @cached_property
     def pinned(self) -> tuple[Unit, ...]:
         """The units that the host pinned, by id."""
-        return tuple(sorted((u for u in self.units.values() if u.pinned), key=lambda unit: unit.id))
+        units: Iterable[Unit] = self.units.values()
+        if isinstance(self.units, _Layered) and self.base is not None:
+            units = (*self.base.pinned, *self.units.above.values())
+        return tuple(sorted((unit for unit in units if unit.pinned), key=lambda unit: unit.id))
+
+    def with_standing(self, units: Iterable[Unit]) -> Snapshot:
+        """This snapshot with further units, which are not in it; nothing is copied."""
+        above = {unit.id: unit for unit in units}
+        total = int(self.digest, 16) + sum(int(unit.digest, 16) for unit in above.values())
+        layered = _Layered(self.units, above)
+        return Snapshot(self.revision, layered, f"{total % DIGESTS:064x}", self.stemmer, self)
+
+
+class _Layered(Mapping[str, Unit]):
+    """Two mappings without a common key, read as one."""
+
+    def __init__(self, below: Mapping[str, Unit], above: Mapping[str, Unit]) -> None:
+        self.below, self.above = below, above
+
+    def __getitem__(self, id: str) -> Unit:
+        unit = self.above.get(id)
+        return self.below[id] if unit is None else unit
+
+    def __iter__(self) -> Iterator[str]:
+        return chain(self.below, self.above)
+
+    def __len__(self) -> int:
+        return len(self.below) + len(self.above)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self.above or id in self.below

@@ -20,6 +20,7 @@ from rlm.model.ledger import Ledger
 from rlm.model.policy import Policy
 from rlm.model.selection import Selection
 from rlm.model.turn import Admitted, Class, Message, Turn, turn_of
+from rlm.model.unit import Unit
 from rlm.symbolic.engine import engine
 
 FORMAT = 1
@@ -38,6 +39,7 @@ def compile(
     sensors: Mapping[str, Mapping[str, float]] | None = None,
     admitted: Iterable[Admitted] = (),
     retained: Iterable[str] = (),
+    standing: Iterable[Unit] = (),
     tools: Literal["native", "text"] = "native",
     pack: bool = True,
 ) -> CompiledContext:
@@ -54,6 +56,7 @@ def compile(
         sensors: scores between 0 and 1 by sensor and unit id, from a host's own scorer.
         admitted: units that something upstream chose, with class and premises.
         retained: ids that a session keeps.
+        standing: further pinned units of the host, for this compile only; the catalog is not touched.
         tools: where full schemas stand: in the provider's ``tools`` field or in the text.
         pack: False for a selection that can be explained but not rendered (no tokens are counted).
 
@@ -77,11 +80,13 @@ def compile(
         retained=_listed("retained", retained),
         **({"history": _listed("history", history)} if history else {}),
     )
-    key = (turn, policy, tools, pack, rules.read_rules(policy.rules) if policy.rules else None)
+    guests = _standing(catalog, _listed("standing", standing))
+    said = rules.read_rules(policy.rules) if policy.rules else None
+    key = (turn, policy, tuple(unit.digest for unit in guests), tools, pack, said)
     known = catalog.cached(key)
     if known is not None:
         return known  # type: ignore[no-any-return]
-    view = _compiled(catalog, turn, policy, tools == "native", pack)
+    view = _compiled(catalog, turn, policy, tools == "native", pack, guests)
     return catalog.cache(key, view._snapshot.revision, view)  # type: ignore[no-any-return]
 
 
@@ -105,6 +110,22 @@ def _checked(catalog: Any, policy: Any, tools: str) -> Policy:
     return policy
 
 
+def _standing(catalog: Catalog, units: tuple[Any, ...]) -> tuple[Unit, ...]:
+    """The standing units by id, without those that the catalog holds word for word."""
+    there = catalog.units
+    by_id: dict[str, Unit] = {}
+    for unit in units:
+        if not isinstance(unit, Unit):
+            raise ConfigurationError("not_a_unit", f"standing: a Unit is wanted, not {type(unit).__name__}")
+        if not unit.pinned:
+            raise ConfigurationError("not_pinned", f"standing: {unit.id!r} must have activation='always'")
+        known = by_id.get(unit.id) or there.get(unit.id)
+        if known is not None and known.digest != unit.digest:
+            raise ConfigurationError("duplicate_unit", f"standing: another {unit.id!r} is there already")
+        by_id[unit.id] = unit
+    return tuple(by_id[id] for id in sorted(by_id) if id not in there)
+
+
 def _listed(name: str, value: Any) -> tuple[Any, ...]:
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
         kind = type(value).__name__
@@ -112,9 +133,11 @@ def _listed(name: str, value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
-def _compiled(catalog: Catalog, turn: Turn, policy: Policy, native: bool, packing: bool) -> CompiledContext:
+def _compiled(
+    catalog: Catalog, turn: Turn, policy: Policy, native: bool, packing: bool, standing: tuple[Unit, ...] = ()
+) -> CompiledContext:
     clock = _Clock()
-    snapshot, selection = rules.select(catalog, turn, policy)
+    snapshot, selection = rules.select(catalog, turn, policy, standing)
     clock.stage("select")
     if packing:
         count = counter(policy.tokenizer)
@@ -132,6 +155,7 @@ def _compiled(catalog: Catalog, turn: Turn, policy: Policy, native: bool, packin
     return CompiledContext(
         catalog=catalog,
         snapshot=snapshot,
+        standing=standing,
         turn=turn,
         policy=policy,
         native=native,

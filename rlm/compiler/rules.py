@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rlm.catalog.catalog import Catalog
+from rlm.catalog.facts import said_of
 from rlm.catalog.snapshot import Snapshot
 from rlm.errors import CompileError, ConfigurationError, did_you_mean
 from rlm.model.policy import Policy
@@ -30,6 +31,7 @@ def selection_args(turn: Turn, policy: Policy, rules: int | None) -> dict[str, A
         "words": None,
         "admitted": [[item.unit, item.klass.value, item.premises] for item in turn.admitted],
         "retained": turn.retained,
+        "standing": [],
         "selected": sorted(policy.selected),
         "mode": policy.mode.value,
         "limit": policy.candidate_limit,
@@ -54,8 +56,8 @@ def policy_args(policy: Policy) -> dict[str, JsonValue]:
     }
 
 
-def select(catalog: Catalog, turn: Turn, policy: Policy) -> tuple[Snapshot, Selection]:
-    """Ask the rules.
+def select(catalog: Catalog, turn: Turn, policy: Policy, standing: tuple[Unit, ...] = ()) -> tuple[Snapshot, Selection]:
+    """Ask the rules; ``standing`` are further pinned units for this question only.
 
     Raises:
         ConfigurationError: ``unknown_unit`` for an id in ``selected`` or ``admitted`` that is not there;
@@ -66,10 +68,21 @@ def select(catalog: Catalog, turn: Turn, policy: Policy) -> tuple[Snapshot, Sele
     args = selection_args(turn, policy, rules)
     if turn.sensors or turn.admitted or policy.selected:
         _known_ids(catalog.units, turn, policy)
+    args["standing"] = [standing_facts(unit) for unit in standing]
     snapshot, reply = catalog.ask("select", args, floors=(args["floor"], args["relative_floor"]))
+    if standing:
+        snapshot = snapshot.with_standing(standing)
     if "error" in reply:
         raise _misconfigured(reply["error"])
     return snapshot, Selection.of(reply)
+
+
+def standing_facts(unit: Unit) -> dict[str, JsonValue]:
+    """What the rules are told of a unit that stands for one compile: no words, since no evidence is wanted."""
+    return {key: value for key, value in said_of(unit).items() if key not in _EVIDENCE}
+
+
+_EVIDENCE = frozenset({"names", "groups", "triggers", "fields"})
 
 
 def _known_ids(units: Mapping[str, Unit], turn: Turn, policy: Policy) -> None:

@@ -52,7 +52,7 @@ def session_lines(view: CompiledContext) -> Iterator[str]:
     selection = view.selection
     yield term("session", _FORMAT, view.fingerprint, view._snapshot.stemmer)
     asked = rules.selection_args(view.turn, view.policy, None)
-    for key in sorted(asked.keys() - {"words", "rules"}):
+    for key in sorted(asked.keys() - {"words", "rules", "standing"}):
         yield term("input", key, asked[key])
     yield term("ledger", view.ledger.total, view.ledger.limit)
     yield term("floor", selection.relative_floor)

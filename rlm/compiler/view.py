@@ -16,6 +16,7 @@ from rlm.model.ledger import Ledger
 from rlm.model.policy import Policy
 from rlm.model.selection import Selection, State
 from rlm.model.turn import Turn
+from rlm.model.unit import Unit
 
 if TYPE_CHECKING:
     from rlm.catalog.catalog import Catalog
@@ -39,6 +40,7 @@ class CompiledContext:
         *,
         catalog: Catalog,
         snapshot: Snapshot,
+        standing: tuple[Unit, ...],
         turn: Turn,
         policy: Policy,
         native: bool,
@@ -52,6 +54,7 @@ class CompiledContext:
     ) -> None:
         self._catalog = catalog
         self._snapshot = snapshot
+        self._standing = standing
         self._native = native
         self._shown = shown
         self._text = text
@@ -218,6 +221,7 @@ class CompiledContext:
             sensors={name: dict(row) for name, row in turn.sensors},
             admitted=turn.admitted,
             retained=turn.retained,
+            standing=self._standing,
             tools="native" if self._native else "text",
             pack=self._shown is not None,
         )
