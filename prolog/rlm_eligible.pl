@@ -18,11 +18,12 @@ unit (visible, available). Nothing in a text or a description can reach these ru
 
 %!  policy(+Args:dict, -Policy) is det.
 %
-%   `policy(Granted, Scope, Denied, Disabled)` with patterns made ready. `null` capabilities grant what the
-%   host itself registered; `null` scope is everything.
+%   `policy(Grant, Scope, Denied, Disabled)` with patterns made ready. `null` capabilities grant what the host
+%   itself registered; what is withheld is not granted, whatever else is said. `null` scope is everything.
 
-policy(Args, policy(Granted, Scope, Denied, Disabled)) :-
+policy(Args, policy(grant(Granted, Withheld), Scope, Denied, Disabled)) :-
     optional_patterns(Args.capabilities, Granted),
+    patterns(Args.withheld, Withheld),
     optional_patterns(Args.scope, Scope),
     patterns(Args.denied, Denied),
     patterns(Args.disabled, Disabled).
@@ -101,11 +102,15 @@ block(M, _, I, _, _, _, unavailable) :-
 block(_, policy(_, Scope, _, _), _, Id, _, _, out_of_scope) :-
     Scope \== null,
     \+ matches(Scope, Id).
-block(_, policy(Granted, _, _, _), _, _, Trust, Capability, capability_missing(Capability)) :-
+block(_, policy(Grant, _, _, _), _, _, Trust, Capability, capability_missing(Capability)) :-
     Capability \== null,
-    \+ granted(Granted, Trust, Capability).
+    \+ granted(Grant, Trust, Capability).
 
-granted(null, Trust, _) =>
+granted(grant(Granted, Withheld), Trust, Capability) :-
+    \+ matches(Withheld, Capability),
+    named(Granted, Trust, Capability).
+
+named(null, Trust, _) =>
     Trust == host.
-granted(Granted, _, Capability) =>
+named(Granted, _, Capability) =>
     matches(Granted, Capability).

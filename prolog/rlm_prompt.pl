@@ -136,7 +136,7 @@ prompt_compile(prompt_catalog(Handle), Input, Options, Compiled) :-
     value(Options, candidate_limit, 64, Limit),
     Question = _{ catalog: Handle, text: Text, history: [], needs: Needs, signals: Signals, sensors: [],
                   words: null, admitted: [], retained: [], standing: [], selected: Selected, denied: Denied,
-                  disabled: Disabled, capabilities: Capabilities, scope: Scope, mode: Mode, limit: Limit,
+                  disabled: Disabled, capabilities: Capabilities, withheld: [], scope: Scope, mode: Mode, limit: Limit,
                   floor: 300, relative_floor: 400, rules: null },
     select(Question, Reply),
     (   get_dict(error, Reply, Error)

@@ -12,7 +12,7 @@ themselves say it (not as the index has it), and the host's policy, and it looks
 
 `Args`: `shown` and `pinned`, lists of units as dicts (`id`, `requires`, `conflicts`, `supersedes` with
 everything superseded through others, `capability`, `trust`, `visible`, `available`); the policy's
-`capabilities`, `scope`, `denied`, `disabled`; `extra`, requirements of this compile only ([Id, Id]);
+`capabilities`, `withheld`, `scope`, `denied`, `disabled`; `extra`, requirements of this compile only ([Id, Id]);
 `obliged`, what may not be packed out; `total` and `limit`.
 */
 
@@ -33,8 +33,9 @@ shown_ids([Unit|Units], [Id|Ids]) :-
     get_dict(id, Unit, Id),
     shown_ids(Units, Ids).
 
-policy_patterns(Args, p(Granted, Scope, Denied, Disabled)) :-
+policy_patterns(Args, p(grant(Granted, Withheld), Scope, Denied, Disabled)) :-
     optional(Args.capabilities, Granted),
+    patterns(Args.withheld, Withheld),
     optional(Args.scope, Scope),
     patterns(Args.denied, Denied),
     patterns(Args.disabled, Disabled).
@@ -116,11 +117,13 @@ ineligible(p(_, Scope, _, _), Unit, out_of_scope) :-
     Scope \== null,
     get_dict(id, Unit, Id),
     \+ matches(Scope, Id).
-ineligible(p(Granted, _, _, _), Unit, capability_missing) :-
+ineligible(p(grant(Granted, Withheld), _, _, _), Unit, capability_missing) :-
     get_dict(capability, Unit, Capability),
     Capability \== null,
     get_dict(trust, Unit, Trust),
-    (   Granted == null
+    (   matches(Withheld, Capability)
+    ->  true
+    ;   Granted == null
     ->  Trust \== host
     ;   \+ matches(Granted, Capability)
     ).

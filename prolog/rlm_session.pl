@@ -243,7 +243,7 @@ looked_at(Id, Looked) :-
 
 question(Question) :-
     findall(Key-Value, record(input(Key, Value)), Pairs),
-    dict_create(Question, _, [words-null, rules-null|Pairs]).
+    dict_create(Question, _, [words-null, rules-null, standing-[]|Pairs]).
 
 sources(_{text: [Text], needs: Needs, history: History}) :-
     source_list(text, [Text]),
@@ -363,7 +363,8 @@ made(grant(Capability), Q0, Q) :-
     ->  findall(C, ( record(unit(_, [_, _, host, C|_])), C \== null ), Granted)
     ;   Granted = Q0.capabilities
     ),
-    Q = Q0.put(capabilities, [Capability|Granted]).
+    without(Capability, Q0.withheld, Withheld),
+    Q = Q0.put(_{capabilities: [Capability|Granted], withheld: Withheld}).
 made(select(Id), Q0, Q) :-
     Q = Q0.put(selected, [Id|Q0.selected]).
 made(undeny(Id), Q0, Q) :-

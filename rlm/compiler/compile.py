@@ -33,6 +33,7 @@ def compile(
     *,
     policy: Policy | None = None,
     messages: Iterable[Message | Mapping[str, Any]] | None = None,
+    tail: Iterable[Message | Mapping[str, Any]] = (),
     history: Iterable[str] = (),
     needs: Iterable[str] = (),
     signals: Mapping[str, Any] | None = None,
@@ -50,6 +51,7 @@ def compile(
         text: what the user says now; may be left out where ``messages`` has a user message.
         policy: the host's word; ``Policy()`` if not given.
         messages: the conversation so far, as mappings with ``role`` and ``content``.
+        tail: messages that came after the text: shown, and no evidence.
         history: earlier texts of the user, last first: evidence that decays.
         needs: what a model said it needs: evidence, never authority.
         signals: host signals by name, for triggers.
@@ -73,6 +75,7 @@ def compile(
     turn = turn_of(
         text,
         messages,
+        _listed("tail", tail),
         needs=_listed("needs", needs),
         signals=signals or {},
         sensors=sensors or {},

@@ -95,12 +95,12 @@ def native_tools(shown: Sequence[Shown], wire: Wire) -> list[dict[str, Any]]:
 
 
 def conversation(turn: Turn) -> list[dict[str, Any]]:
-    """The host's messages, and the text of this turn where it is not the last of them."""
+    """The host's messages, the text of this turn where it is not the last of them, and what came after it."""
     said = [{"role": message.role, "content": message.content} for message in turn.messages]
     last = next((message for message in reversed(said) if message["role"] == "user"), None)
     if turn.text and (last is None or last["content"] != turn.text):
         said.append({"role": "user", "content": turn.text})
-    return said
+    return [*said, *({"role": message.role, "content": message.content} for message in turn.tail)]
 
 
 def request_parts(wire: Wire, text: Texts, turn: Turn, tools: list[dict[str, Any]]) -> dict[str, Any]:

@@ -50,6 +50,7 @@ def policy_args(policy: Policy) -> dict[str, JsonValue]:
 
     return {
         "capabilities": patterns(policy.capabilities),
+        "withheld": patterns(policy.withheld),
         "scope": patterns(policy.scope),
         "denied": patterns(policy.denied),
         "disabled": patterns(policy.disabled),

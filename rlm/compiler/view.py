@@ -215,6 +215,7 @@ class CompiledContext:
             turn.text if text is None else text,
             policy=self.policy,
             messages=turn.messages if text is None else (),
+            tail=turn.tail if text is None else (),
             history=turn.history if text is None else (turn.text, *turn.history),
             needs=needs,
             signals=dict(turn.signals) if signals is None else signals,

@@ -132,13 +132,17 @@ def changed(policy: Policy, changes: Sequence[dict[str, Any]], view: CompiledCon
                 units = view._snapshot.units.values()
                 granted = {unit.capability for unit in units if unit.trust == "host" and unit.capability}
             update["capabilities"] = frozenset(granted) | {value}
+            update["withheld"] = _without(value, update.get("withheld", policy.withheld))
         elif what == "select":
             update["selected"] = update.get("selected", policy.selected) | {value}
         elif what == "budget":
             update["budget"] = policy.limit + value
         else:
             field = {"undeny": "denied", "enable": "disabled"}[what]
-            patterns = update.get(field, getattr(policy, field))
-            hits = engine().call("matching", {"id": value, "patterns": sorted(patterns)})["patterns"]
-            update[field] = frozenset(patterns) - frozenset(hits)
+            update[field] = _without(value, update.get(field, getattr(policy, field)))
     return policy.model_copy(update=update)
+
+
+def _without(id: str, patterns: frozenset[str]) -> frozenset[str]:
+    hits = engine().call("matching", {"id": id, "patterns": sorted(patterns)})["patterns"]
+    return patterns - frozenset(hits)

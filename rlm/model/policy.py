@@ -31,12 +31,13 @@ class Policy(Noun):
 
     ``capabilities``, ``scope``, ``denied`` and ``disabled`` are patterns over ids: ``*`` stands for any
     characters (``tool:github/*``). ``capabilities`` unset grants what the host itself registered and nothing
-    that was imported; ``scope`` unset is everything. ``selected`` are ids. ``floor`` is in shares of one
+    that was imported; what is ``withheld`` is not granted, whatever else is said; ``scope`` unset is everything. ``selected`` are ids. ``floor`` is in shares of one
     word that no other unit has; from the sixth candidate on, ``relative_floor`` is the least share of the best
     score. Token fields are tokens.
     """
 
     capabilities: frozenset[str] | None = None
+    withheld: frozenset[str] = frozenset()
     scope: frozenset[str] | None = None
     selected: frozenset[str] = frozenset()
     denied: frozenset[str] = frozenset()
@@ -64,7 +65,7 @@ class Policy(Noun):
             )
         return super().explain(problem, fields)
 
-    @pydantic.field_validator("capabilities", "scope", "selected", "denied", "disabled", mode="before")
+    @pydantic.field_validator("capabilities", "withheld", "scope", "selected", "denied", "disabled", mode="before")
     @classmethod
     def _no_bare_string(cls, value: Any) -> Any:
         if isinstance(value, str):
@@ -88,7 +89,8 @@ class Policy(Noun):
         return self.window - self.reserve_output - margin
 
     def narrowed(self, child: Policy) -> Policy:
-        """``child`` if it asks for no more than this policy grants; a configuration error otherwise."""
+        """``child`` under what this policy withholds, denies and disables, if it asks for no more than this policy
+        grants; a configuration error otherwise."""
         for field in ("capabilities", "scope"):
             outer, inner = getattr(self, field), getattr(child, field)
             if outer is None and (field == "scope" or not inner):
@@ -101,7 +103,8 @@ class Policy(Noun):
                     f"a child's {field} must be a subset of its parent's; {wider[0]!r} is not",
                     {"field": field, "wider": wider},
                 )
-        return child
+        shut = {field: getattr(self, field) | getattr(child, field) for field in ("withheld", "denied", "disabled")}
+        return child.model_copy(update=shut) if any(shut[field] != getattr(child, field) for field in shut) else child
 
 
 def covers(outer: str, inner: str) -> bool:

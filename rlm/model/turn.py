@@ -117,12 +117,14 @@ class Turn(Noun):
     """The input of one compile.
 
     ``text`` is what the user says now; prose negation is read in it and nowhere else. ``messages`` is the
-    conversation so far (its last user message is the text where none is given). ``signals``, ``sensors``,
+    conversation so far (its last user message is the text where none is given), ``tail`` what came after the text:
+    it is shown and is no evidence. ``signals``, ``sensors``,
     ``admitted`` and ``retained`` come from the host; ``needs`` may come from a model: evidence, never authority.
     """
 
     text: str = ""
     messages: tuple[Message, ...] = ()
+    tail: tuple[Message, ...] = ()
     history: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     signals: Signals = ()
@@ -150,8 +152,8 @@ class Turn(Noun):
         return digest_of(plain(self))
 
 
-def turn_of(text: str | None, messages: Any, **evidence: Any) -> Turn:
-    """A turn from what a caller wrote: a text, a conversation, or both.
+def turn_of(text: str | None, messages: Any, tail: Any = (), **evidence: Any) -> Turn:
+    """A turn from what a caller wrote: a text, a conversation, or both, and what came after the text.
 
     Raises:
         ConfigurationError: ``no_text`` where there is neither, or no user message to take the text from.
@@ -163,7 +165,8 @@ def turn_of(text: str | None, messages: Any, **evidence: Any) -> Turn:
             raise ConfigurationError("no_text", "a compile needs a text, or messages with a user message")
         text = said[-1]
         evidence.setdefault("history", tuple(reversed(said[:-1])))
-    return Turn(text=text, messages=conversation, **evidence)
+    after = tuple(_message(index, message) for index, message in enumerate(tail or ()))
+    return Turn(text=text, messages=conversation, tail=after, **evidence)
 
 
 def _message(index: int, message: Any) -> Message:

@@ -390,3 +390,18 @@ def test_only_the_host_can_say_that_a_text_is_its_own() -> None:
         view = rlm.compile(catalog, "oracle", policy=rlm.Policy(capabilities={"*"}), tools="text")
         assert "Answers questions" in getattr(view, place)
         assert "Answers questions" not in (view.system if place == "data" else view.data)
+
+
+def test_the_tail_is_shown_after_the_text_and_is_no_evidence():
+    with rlm.Catalog([rlm.Unit("tool:git_diff", description="Show what changed in git", schema={})]) as catalog:
+        tail = [{"role": "assistant", "content": "{}"}, {"role": "user", "content": "git diff, do not use git_diff"}]
+        view = rlm.compile(catalog, "hello", tail=tail)
+        said = view.messages("openai")["messages"]
+        assert [(message["role"], message["content"]) for message in said] == [
+            ("user", "hello"),
+            ("assistant", "{}"),
+            ("user", "git diff, do not use git_diff"),
+        ]
+        assert view.active == ()
+        assert rlm.compile(catalog, "hello").fingerprint != view.fingerprint
+        assert view.ledger.task > rlm.compile(catalog, "hello").ledger.task

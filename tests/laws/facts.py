@@ -46,6 +46,8 @@ class Facts:
     def granted(self, unit: Unit) -> bool:
         if unit.capability is None:
             return True
+        if matches(self.policy.withheld, unit.capability):
+            return False
         if self.policy.capabilities is None:
             return unit.trust is Trust.HOST
         return matches(self.policy.capabilities, unit.capability)

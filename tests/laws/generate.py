@@ -232,6 +232,8 @@ def _policy(random: Random, ids: list[str], *, budget: bool) -> rlm.Policy:
     if _chance(random, 0.4):
         granted = random.choice((["*"], ["tool:*"], ["tool:*", "mcp_tool:harbor/*", "cap:*"], []))
         fields["capabilities"] = {*granted, *_some(random, [*ids, *CAPABILITIES], 0.5)}
+    if _chance(random, 0.15):
+        fields["withheld"] = {random.choice(("tool:*", "cap:*", *ids, *CAPABILITIES))}
     if _chance(random, 0.12):
         fields["scope"] = {"tool:*", *_some(random, ids, 0.7)}
     if _chance(random, 0.25):

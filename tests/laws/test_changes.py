@@ -120,11 +120,12 @@ def test_l8_a_child_of_an_unset_grant_gets_no_more_than_the_host_registered() ->
 
 
 def narrowed(case: Case) -> Iterator[Case]:
-    """Policies that grant less: one pattern is missing, or nothing is left."""
+    """Policies that grant less: one pattern is missing, nothing is left, or a kind is withheld."""
     capabilities, scope = case.policy.capabilities, case.policy.scope
     for fewer in ({*sorted(capabilities or ())[1:]}, set()):
         yield case.with_policy(capabilities=fewer)
     ids = sorted(unit.id for unit in case.units)
+    yield case.with_policy(withheld={*case.policy.withheld, "tool:*"})
     yield case.with_policy(scope={*(sorted(scope)[1:] if scope is not None else ids[::2])})
 
 

@@ -49,7 +49,8 @@ def changed(case: Case, changes: Iterable[Mapping[str, Any]]) -> Case:
         if what == "grant":
             own = {unit.capability for unit in case.units if unit.trust is rlm.Trust.HOST and unit.capability}
             granted = policy.capabilities if policy.capabilities is not None else own
-            policy = policy.model_copy(update={"capabilities": frozenset({*granted, value})})
+            shut = frozenset(pattern for pattern in policy.withheld if not matches([pattern], value))
+            policy = policy.model_copy(update={"capabilities": frozenset({*granted, value}), "withheld": shut})
         elif what == "select":
             policy = policy.model_copy(update={"selected": policy.selected | {value}})
         elif what == "budget":

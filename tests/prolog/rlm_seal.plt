@@ -5,7 +5,7 @@
 :- begin_tests(rlm_seal).
 
 laws(Changes, Laws) :-
-    Args = _{ shown: [], pinned: [], capabilities: null, scope: null, denied: [], disabled: [], extra: [],
+    Args = _{ shown: [], pinned: [], capabilities: null, withheld: [], scope: null, denied: [], disabled: [], extra: [],
               obliged: [], total: 1, limit: 10 }.put(Changes),
     seal(Args, Reply),
     findall(Law, ( member(V, Reply.violations), get_dict(law, V, Law) ), Laws).
@@ -39,6 +39,8 @@ test(l4_out_of_scope, Ls == ['L4']) :- check(['tool:a'-_{}], _{scope: ['skill:*'
 test(l4_a_stranger, Ls == ['L4']) :- check(['tool:a'-_{capability: 'tool:a', trust: stranger}], _{}, Ls).
 test(l4_a_granted_stranger, Ls == []) :-
     check(['tool:a'-_{capability: 'tool:a', trust: stranger}], _{capabilities: ['tool:*']}, Ls).
+test(l4_withheld, Ls == ['L4']) :-
+    check(['tool:a'-_{capability: 'tool:a'}], _{withheld: ['tool:*']}, Ls).
 test(l4_not_granted, Ls == ['L4']) :- check(['tool:a'-_{capability: 'tool:a'}], _{capabilities: []}, Ls).
 test(l5_missing, Ls == ['L5']) :- unit(p, _{}, P), check([], _{pinned: [P]}, Ls).
 test(l5_excused_by_scope, Ls == []) :- unit(p, _{}, P), check([], _{pinned: [P], scope: []}, Ls).
