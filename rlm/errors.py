@@ -8,7 +8,9 @@
     │   └── BudgetError      pinned or mandatory material does not fit
     ├── EngineError          the door to Prolog: missing, limited, cancelled, forked, or a rule that raised
     ├── ProviderError        a provider that refused, failed or answered nonsense
-    └── ToolError            a call that was refused or failed
+    ├── ToolError            a call that was refused or failed
+    ├── ContextError         a context, a handle or an action on one that cannot be had
+    └── RunError             a run that could not go on: time, budget, depth, or no plan that is one
 
 Every error has ``phase`` (where), ``kind`` (what, a closed word per phase), ``message`` (for people)
 and ``detail`` (plain JSON data). ``to_dict()`` is the same thing as data. All of them pickle.
@@ -25,9 +27,11 @@ __all__ = [
     "CatalogError",
     "CompileError",
     "ConfigurationError",
+    "ContextError",
     "EngineError",
     "ProviderError",
     "RlmError",
+    "RunError",
     "ToolError",
     "UnitError",
     "did_you_mean",
@@ -128,6 +132,34 @@ class ToolError(RlmError):
     """A tool call that was refused or that failed."""
 
     phase = "tool"
+
+
+class ContextError(RlmError):
+    """An action on a context that was refused or that failed.
+
+    ``kind``: ``unknown_handle``, ``unknown_action``, ``invalid_arguments`` (``detail`` has ``path``, ``expected``,
+    ``got``), ``invalid_pattern``, ``too_large``, ``timeout``, ``unreadable``.
+    """
+
+    phase = "context"
+
+
+class RunError(RlmError):
+    """A run, or a part of one, that could not go on.
+
+    ``kind``: ``timeout``, ``cancelled``, ``budget_exhausted`` and ``max_iterations`` (``detail`` has the budget
+    ``field``, ``limit``, ``taken``), ``operation_not_allowed``, ``cycle``, ``no_valid_plan``, ``invalid_value``,
+    ``output_too_large``, ``replay_differs``.
+    """
+
+    phase = "runtime"
+
+    ENDS_THE_RUN = frozenset({"timeout", "cancelled", "budget_exhausted"})
+
+    @property
+    def terminal(self) -> bool:
+        """Whether nothing of the run may go on."""
+        return self.kind in self.ENDS_THE_RUN
 
 
 def _restore_provider_error(

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from rlm.symbolic import locate
+
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 TOOLS = tuple(
@@ -156,6 +158,17 @@ def test_a_second_run_changes_nothing_and_is_quick() -> None:
     assert "./bootstrap demo" in done.stdout
     assert _state() == before
     assert elapsed < 10
+
+
+def test_the_unpacked_prolog_is_on_the_path_of_the_active_environment() -> None:
+    if _in_checkout("check").returncode != 0:
+        pytest.skip("this checkout was not set up by ./bootstrap, or must be set up anew")
+    unpacked = ROOT / ".swipl" / "bin" / "swipl"
+    beside_python = ROOT / ".venv" / "bin" / "swipl"
+    if locate.find().swipl == unpacked:
+        assert beside_python.samefile(unpacked)
+    else:
+        assert not os.path.lexists(beside_python)
 
 
 def _in_checkout(*args: str) -> subprocess.CompletedProcess[str]:

@@ -119,7 +119,7 @@ def test_an_interruption_cancels_the_work_and_waits_for_its_end() -> None:
 
 def run(code: str) -> str:
     result = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", textwrap.dedent(code)],
+        [sys.executable, "-X", "dev", "-W", "ignore:This process:DeprecationWarning", "-c", textwrap.dedent(code)],
         capture_output=True,
         text=True,
         timeout=60,

@@ -89,6 +89,7 @@ def first_turn(view: CompiledContext) -> None:
     show.line()
     show.rows(("shown", "form", "tokens", "why"), show.shown_rows(view, view.explain().active), right=(2,))
     show.line()
+    show.line("A word counts by its stem (chang: change, changed), and the more the fewer units have it.")
     if any(item.block.form != FULL for item in view.shown):
         show.line("A tool in compact form is known to the model, which may say that it needs it; it cannot be called.")
     show.line(sums(view))

@@ -10,16 +10,27 @@ from typing import TYPE_CHECKING, Any
 from rlm.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
-    from rlm.providers.base import Provider, ProviderReply, ProviderRequest, ToolCall, Usage, Wire
+    from rlm.providers.anthropic import AnthropicProvider
+    from rlm.providers.base import Delivery, Provider, ProviderReply, ProviderRequest, ToolCall, Usage, Wire
     from rlm.providers.local import LocalProvider
     from rlm.providers.openai import OpenAIProvider
+    from rlm.providers.prices import Price
+    from rlm.providers.retry import Retry
+    from rlm.providers.scripted import ScriptedProvider
+    from rlm.providers.wire import OnText
 
 __all__ = [
+    "AnthropicProvider",
+    "Delivery",
     "LocalProvider",
+    "OnText",
     "OpenAIProvider",
+    "Price",
     "Provider",
     "ProviderReply",
     "ProviderRequest",
+    "Retry",
+    "ScriptedProvider",
     "ToolCall",
     "Usage",
     "Wire",
@@ -27,10 +38,19 @@ __all__ = [
 ]
 
 FORMS = (
-    "'openai:MODEL', 'openrouter:VENDOR/MODEL', 'local', 'local:FILE.gguf', 'http://HOST:PORT/v1#MODEL', "
-    "or a provider object"
+    "'openai:MODEL', 'anthropic:MODEL', 'openrouter:VENDOR/MODEL', 'local', 'local:FILE.gguf', "
+    "'http://HOST:PORT/v1#MODEL', or a provider object"
 )
-_HOMES = {"LocalProvider": "rlm.providers.local", "OpenAIProvider": "rlm.providers.openai"}
+_HOMES = {
+    "AnthropicProvider": "rlm.providers.anthropic",
+    "LocalProvider": "rlm.providers.local",
+    "OnText": "rlm.providers.wire",
+    "OpenAIProvider": "rlm.providers.openai",
+    "Price": "rlm.providers.prices",
+    "Retry": "rlm.providers.retry",
+    "ScriptedProvider": "rlm.providers.scripted",
+}
+_NAMED = ("openai", "anthropic", "openrouter")
 
 
 def __getattr__(name: str) -> Any:
@@ -56,6 +76,10 @@ def resolve(model: str | Provider) -> Provider:
         from rlm.providers.openai import OpenAIProvider
 
         return OpenAIProvider(name)
+    if scheme == "anthropic" and name:
+        from rlm.providers.anthropic import AnthropicProvider
+
+        return AnthropicProvider(name)
     if scheme == "openrouter" and name:
         from rlm.providers.openai import openrouter
 
@@ -78,7 +102,7 @@ def _at_url(model: str) -> Provider:
 
 
 def _checked(provider: Provider) -> Provider:
-    wanted = ("name", "model", "wire", "window", "encode", "send", "aclose")
+    wanted = ("name", "model", "wire", "enforces_schema", "window", "encode", "send", "aclose")
     missing = [member for member in wanted if not hasattr(provider, member)]
     if missing:
         raise ConfigurationError(
@@ -90,10 +114,12 @@ def _checked(provider: Provider) -> Provider:
 
 
 def _unknown(model: str, scheme: str) -> ConfigurationError:
-    if model.rstrip(":") in ("openai", "openrouter"):
+    if model.rstrip(":") in _NAMED:
         hint = f"; which one? Write '{model.rstrip(':')}:MODEL'"
+    elif scheme == "scripted":
+        hint = "; a script is given as an object: ScriptedProvider([...])."
     elif ":" in model:
-        hint = did_you_mean(scheme, ("openai", "openrouter", "local", "http", "https"))
+        hint = did_you_mean(scheme, (*_NAMED, "local", "http", "https"))
     else:
         hint = did_you_mean(model, ("local",)) or f"; did you mean 'openai:{model}'?"
     return ConfigurationError("unknown_model", f"no provider for the model {model!r}{hint} Known: {FORMS}")

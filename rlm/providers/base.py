@@ -1,8 +1,8 @@
 """The words between the runtime and whoever answers: request, reply, usage, provider.
 
 A request arrives finished: its ``parts`` come from the compiler's renderer and go out as they are. A provider
-turns it into bytes, sends them and reads the reply; it decides nothing about what is in a request, and it
-retries nothing.
+turns it into bytes, sends them and reads the reply, whole or as a stream; it decides nothing about what is in a
+request, and it retries nothing.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from pydantic import Field
 
 from rlm.errors import ConfigurationError
 from rlm.model.base import Noun
+from rlm.providers.wire import OnText
 
 Wire = Literal["openai", "anthropic", "text"]
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "other"]
+Delivery = Literal["whole", "streamed"]
 
 _RENDERED = frozenset({"messages", "system", "tools"})
 _SETTINGS = frozenset(
-    {"model", "stream", "n", "max_tokens", "max_completion_tokens", "temperature", "seed", "stop", "response_format"}
+    {"model", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens", "temperature", "seed", "stop"}
+    | {"stop_sequences", "response_format"}
 )
 
 
@@ -29,9 +32,10 @@ class ProviderRequest(Noun):
     """One finished request, in the words of no particular provider but for ``parts``.
 
     ``parts`` are the renderer's, in the provider's own wire format (``{"messages": [...], "tools": [...]}`` for
-    ``openai``), and are sent unchanged. ``response_format`` is a JSON Schema that the reply must follow where the
-    provider can enforce one. ``max_output_tokens`` is tokens. ``extra`` are further top-level fields for one
-    provider; it cannot replace what the compiler rendered.
+    ``openai``), and are sent unchanged. ``response_format`` is a JSON Schema that the reply must follow; a provider
+    that does not enforce schemas (``enforces_schema``) leaves it out. ``max_output_tokens`` is tokens. ``delivery``
+    says whether the reply comes whole or as a stream; it is the same reply. ``extra`` are further top-level fields
+    for one provider; it cannot replace what the compiler rendered.
     """
 
     model: str = Field(min_length=1, max_length=512)
@@ -41,6 +45,7 @@ class ProviderRequest(Noun):
     seed: int | None = None
     stop: tuple[str, ...] = Field(default=(), max_length=16)
     response_format: dict[str, Any] | None = None
+    delivery: Delivery = "whole"
     extra: dict[str, Any] = {}
 
     @pydantic.field_validator("parts", "extra")
@@ -54,10 +59,14 @@ class ProviderRequest(Noun):
 
 
 class Usage(Noun):
-    """What a reply cost: tokens in and out, USD. None where the provider did not say."""
+    """What a reply cost: tokens in and out, USD. None where the provider did not say.
+
+    ``input_tokens`` are all of them, ``cached_input_tokens`` those among them that were read from a cache.
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cached_input_tokens: int | None = None
     cost_usd: float | None = None
 
 
@@ -97,7 +106,11 @@ class Provider(Protocol):
 
     @property
     def wire(self) -> Wire:
-        """The form in which ``parts`` must be rendered."""
+        """The form in which ``parts`` must be rendered; a provider takes those of ``text`` as well."""
+
+    @property
+    def enforces_schema(self) -> bool:
+        """Whether a reply cannot but follow ``response_format``. Where not, a schema belongs into the prompt."""
 
     async def window(self) -> int | None:
         """Tokens that a request and its reply may hold together; None where nobody knows.
@@ -111,8 +124,11 @@ class Provider(Protocol):
         Raises: ConfigurationError for a request that cannot be written as JSON.
         """
 
-    async def send(self, request: ProviderRequest, body: bytes) -> ProviderReply:
+    async def send(self, request: ProviderRequest, body: bytes, on_text: OnText | None = None) -> ProviderReply:
         """Send ``body``, which is ``encode(request)``, once, and read the reply.
+
+        ``on_text`` is told the reply's text as it arrives: in pieces where the delivery is ``streamed``. What it
+        raises ends the request.
 
         Raises: ProviderError for everything that the other side or the line did wrong; ConfigurationError
         where credentials are wanted and missing.

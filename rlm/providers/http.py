@@ -1,42 +1,36 @@
 """One POST of JSON to one endpoint, with bounds, over httpx; what went wrong comes back as a ProviderError.
 
-No wire format is known here, nothing is retried, no redirect is followed (it would carry the key elsewhere), and
-no exception of httpx leaves: those hold the request, and with it the key.
+A reply is read whole or as a stream of events, and is the same value either way. No wire format is known here,
+nothing is retried, no redirect is followed (it would carry the key elsewhere), and no exception of httpx leaves:
+those hold the request, and with it the key.
 """
 
 from __future__ import annotations
 
 import json
-import re
-import threading
-import weakref
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-import anyio.lowlevel
+import anyio
 import httpx
 import pydantic
 
 from rlm.errors import ConfigurationError, ProviderError
+from rlm.providers.connections import Connections, Signature
 from rlm.providers.credentials import Credentials, without
 from rlm.providers.faults import RETRYABLE, code_and_message, kind_of, retry_after, shown
-
-if TYPE_CHECKING:
-    import ssl
+from rlm.providers.sse import EventStream
+from rlm.providers.wire import Assembly, Told
 
 MAX_REPLY_BYTES = 32 * 1024 * 1024
-CONNECT_SECONDS = 10.0
-SILENCE_SECONDS = 600.0
+FAREWELL_SECONDS = 0.2
+"""How long the end of a connection's stream is waited for after the end of the reply in it: with both, the
+connection can be used again."""
 
-_HEADERS = {
-    "Content-Type": "application/json",
-    "Accept": "application/json",
-    "Accept-Encoding": "identity",  # what is counted against the limit is what arrives
-    "User-Agent": "prolog-rlm",
-}
+_DONE = "[DONE]"
+_UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+"""Faults before the first byte left: ``detail["unsent"]`` says so, and then the request has cost nothing."""
 
 
 class Received(NamedTuple):
@@ -54,6 +48,7 @@ class Endpoint:
         base_url: where paths are appended; no user, password, query or fragment.
         credentials: where the key comes from.
         header: the header that carries it, and the text before it.
+        headers: further headers of every request; nothing secret.
         max_reply_bytes: a longer reply is refused while it is read.
 
     Raises: ConfigurationError ``invalid_base_url``.
@@ -66,6 +61,7 @@ class Endpoint:
         credentials: Credentials,
         *,
         header: tuple[str, str] = ("Authorization", "Bearer "),
+        headers: Mapping[str, str] | None = None,
         max_reply_bytes: int = MAX_REPLY_BYTES,
     ) -> None:
         self.name = name
@@ -74,8 +70,7 @@ class Endpoint:
         self._credentials = credentials
         self._header = header
         self._max_reply_bytes = max_reply_bytes
-        self._kept: weakref.WeakKeyDictionary[Any, _Kept] = weakref.WeakKeyDictionary()
-        self._lock = threading.Lock()
+        self._connections = Connections(self.host, headers or {})
 
     def __repr__(self) -> str:
         return f"{self.base_url} ({self._credentials!r})"
@@ -83,20 +78,33 @@ class Endpoint:
     async def post(self, path: str, body: bytes) -> Received:
         """Send ``body`` once. Raises: ProviderError; ConfigurationError where the key is missing."""
         secret = await self._credentials.read()
-        failure: ProviderError | None = None
+
+        async def whole(reply: httpx.Response) -> Received:
+            return self._received(reply, without(secret, await self._read(reply)))
+
+        return await self._exchanged(path, body, secret, "application/json", whole)
+
+    async def stream(self, path: str, body: bytes, assembly: Assembly, told: Told) -> Received:
+        """Send ``body`` once and put the streamed reply together; a server that answers in one piece may.
+
+        Raises: as ``post``, with the beginning of the text in ``detail["partial_text"]`` where there was one;
+        NotAReply from the assembly.
+        """
+        secret = await self._credentials.read()
+
+        async def streamed(reply: httpx.Response) -> Received:
+            if reply.status_code >= 300 or "text/event-stream" not in reply.headers.get("content-type", ""):
+                return self._received(reply, without(secret, await self._read(reply)))
+            await self._assemble(reply, secret, assembly, told)
+            value = json.loads(without(secret, json.dumps(assembly.value())))
+            return Received(value, _request_id(reply))
+
         try:
-            async with self._client() as client:
-                async with client.stream("POST", self.base_url + path, content=body, auth=self._sign(secret)) as reply:
-                    text = without(secret, await self._read(reply))
+            return await self._exchanged(path, body, secret, "text/event-stream", streamed)
         except ProviderError as problem:
-            failure = problem
-        except httpx.InvalidURL as problem:
-            raise ConfigurationError("invalid_base_url", f"{self.base_url!r}: {problem}") from None
-        except httpx.HTTPError as problem:
-            failure = self._broken_line(problem)
-        if failure is not None:
-            raise failure  # out here, so that no exception of httpx hangs on it as its context
-        return self._received(reply.status_code, reply.headers, text)
+            if assembly.text:
+                problem.detail["partial_text"] = shown(without(secret, assembly.text))
+            raise
 
     def failure(self, kind: str, what: str, *, status: int | None = None, **detail: Any) -> ProviderError:
         """A ProviderError of this endpoint."""
@@ -104,51 +112,39 @@ class Endpoint:
         where = {"provider": self.name, "base_url": self.base_url, **known}
         return ProviderError(kind, f"{self.name}: {what}", where, status=status, retryable=kind in RETRYABLE)
 
-    # connections
-
     async def open(self) -> None:
         """Keep connections for this event loop until as many ``close`` have followed."""
-        with self._lock:
-            kept = self._kept.get(_loop())
-            if kept is None:
-                kept = self._kept[_loop()] = _Kept(self._new_client())
-            kept.users += 1
+        self._connections.open()
 
     async def close(self) -> None:
         """Give back one ``open`` of this event loop; the last one closes the connections."""
-        with self._lock:
-            kept = self._kept.get(_loop())
-            if kept is None:
-                return
-            kept.users -= 1
-            if kept.users > 0:
-                return
-            del self._kept[_loop()]
-        with anyio.CancelScope(shield=True):
-            await kept.client.aclose()
-
-    @asynccontextmanager
-    async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
-        kept = self._kept.get(_loop())
-        if kept is not None:
-            yield kept.client
-            return
-        async with self._new_client() as client:
-            yield client
-
-    def _new_client(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(
-            verify=_tls(),
-            follow_redirects=False,
-            timeout=httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
-            trust_env=not is_loopback(self.host),  # a proxy cannot reach our own loopback
-            headers=_HEADERS,
-        )
-
-    def _sign(self, secret: pydantic.SecretStr | None) -> httpx.Auth:
-        return _Signature(self._header, secret) if secret else httpx.Auth()
+        await self._connections.close()
 
     # replies
+
+    async def _exchanged(
+        self,
+        path: str,
+        body: bytes,
+        secret: pydantic.SecretStr | None,
+        accept: str,
+        read: Callable[[httpx.Response], Awaitable[Received]],
+    ) -> Received:
+        """Send, and let ``read`` make something of the reply while the connection is open."""
+        sign = Signature(self._header, secret) if secret else httpx.Auth()
+        failure: ProviderError
+        try:
+            async with self._connections.client() as client:
+                asked = client.stream("POST", self.base_url + path, content=body, headers={"Accept": accept}, auth=sign)
+                async with asked as reply:
+                    return await read(reply)
+        except ProviderError as problem:
+            failure = problem
+        except httpx.InvalidURL as problem:
+            raise ConfigurationError("invalid_base_url", f"{self.base_url!r}: {problem}") from None
+        except httpx.HTTPError as problem:
+            failure = self._broken_line(problem)
+        raise failure  # out here, so that no exception of httpx hangs on it as its context
 
     async def _read(self, reply: httpx.Response) -> str:
         said = reply.headers.get("content-length", "")
@@ -160,28 +156,58 @@ class Endpoint:
                     break
             else:
                 return body.decode("utf-8", "replace")
-        raise self.failure("reply_too_large", f"a reply over {self._max_reply_bytes} bytes", status=reply.status_code)
+        raise self._too_large(reply)
 
-    def _received(self, status: int, headers: httpx.Headers, text: str) -> Received:
-        request_id = headers.get("x-request-id") or headers.get("request-id")
+    def _received(self, reply: httpx.Response, text: str) -> Received:
+        status, request_id = reply.status_code, _request_id(reply)
         if 300 <= status < 400:
-            target = urlsplit(headers.get("location", "")).hostname
+            target = urlsplit(reply.headers.get("location", "")).hostname
             raise self.failure("redirected", f"HTTP {status} to {target}: not followed", status=status)
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            value = None
+        value = _parsed(text)
         said = value.get("error") if isinstance(value, dict) else None
         if status >= 400 or said:
-            raise self._refusal(status, said, headers, shown(text), request_id)
+            raise self._refusal(reply, said, shown(text))
         if value is None:
             body = shown(text)
             raise self.failure("malformed_reply", f"no JSON: {body!r}", status=status, body=body, request_id=request_id)
         return Received(value, request_id)
 
-    def _refusal(
-        self, status: int, said: Any, headers: httpx.Headers, body: str, request_id: str | None
-    ) -> ProviderError:
+    async def _assemble(
+        self, reply: httpx.Response, secret: pydantic.SecretStr | None, assembly: Assembly, told: Told
+    ) -> None:
+        events, size = EventStream(), 0
+        pieces = reply.aiter_bytes()
+        async for piece in pieces:
+            size += len(piece)
+            if size > self._max_reply_bytes:
+                raise self._too_large(reply)
+            for data in events.feed(piece):
+                if self._took(reply, without(secret, data), assembly, told):
+                    with anyio.move_on_after(FAREWELL_SECONDS):
+                        async for _ in pieces:
+                            pass
+                    return
+        if not assembly.whole:
+            raise self.failure("connection", "the stream ended before the reply did", request_id=_request_id(reply))
+
+    def _took(self, reply: httpx.Response, data: str, assembly: Assembly, told: Told) -> bool:
+        """Add one event; whether it was the last one."""
+        if data.strip() == _DONE:
+            return True
+        value = _parsed(data)
+        said = value.get("error") if isinstance(value, dict) else None
+        if said:
+            failure = self._refusal(reply, said, shown(data))
+            failure.status = reply.status_code  # whatever is said in it: something was answered, and has its cost
+            raise failure
+        if value is None:
+            body = shown(data)
+            raise self.failure("malformed_reply", f"no JSON in the stream: {body!r}", body=body)
+        told.add(assembly.take(value))
+        return assembly.ended
+
+    def _refusal(self, reply: httpx.Response, said: Any, body: str) -> ProviderError:
+        status = reply.status_code
         inner = said.get("code") if isinstance(said, dict) else None
         if status < 400 and isinstance(inner, int) and 400 <= inner < 600:
             status = inner  # some gateways answer 200 and put the failure inside
@@ -192,40 +218,23 @@ class Endpoint:
             status=status,
             code=code and shown(code),
             body=body,
-            request_id=request_id,
-            retry_after_seconds=retry_after(headers),
+            request_id=_request_id(reply),
+            retry_after_seconds=retry_after(reply.headers),
         )
+
+    def _too_large(self, reply: httpx.Response) -> ProviderError:
+        what = f"a reply over {self._max_reply_bytes} bytes"
+        return self.failure("reply_too_large", what, status=reply.status_code)
 
     def _broken_line(self, problem: httpx.HTTPError) -> ProviderError:
         what = shown(str(problem)) or type(problem).__name__
+        unsent = True if isinstance(problem, _UNSENT) else None
         if isinstance(problem, httpx.TimeoutException):
-            return self.failure("timeout", f"no answer in time ({type(problem).__name__})", source="connection")
+            said = f"no answer in time ({type(problem).__name__})"
+            return self.failure("timeout", said, source="connection", unsent=unsent)
         if isinstance(problem, httpx.UnsupportedProtocol | httpx.DecodingError):
             return self.failure("malformed_reply", what)
-        return self.failure("connection", f"the connection failed: {what}")
-
-
-class _Kept:
-    """A client that is shared by the users of one event loop."""
-
-    def __init__(self, client: httpx.AsyncClient) -> None:
-        self.client = client
-        self.users = 0
-
-
-class _Signature(httpx.Auth):
-    """Puts the key into one header at the last moment; no repr of it shows the key."""
-
-    def __init__(self, header: tuple[str, str], secret: pydantic.SecretStr) -> None:
-        self._name, self._prefix = header
-        self._secret = secret
-
-    def __repr__(self) -> str:
-        return "<signature>"
-
-    def auth_flow(self, request: httpx.Request) -> Any:
-        request.headers[self._name] = self._prefix + self._secret.get_secret_value()
-        yield request
+        return self.failure("connection", f"the connection failed: {what}", unsent=unsent)
 
 
 def checked_base_url(text: str) -> str:
@@ -244,15 +253,14 @@ def checked_base_url(text: str) -> str:
     return text.rstrip("/")
 
 
-def is_loopback(host: str) -> bool:
-    """Whether ``host`` names this machine."""
-    return host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None
+def _parsed(text: str) -> Any:
+    """The JSON value, or None where there is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
-@cache
-def _tls() -> ssl.SSLContext:
-    return httpx.create_ssl_context()
-
-
-def _loop() -> Any:
-    return anyio.lowlevel.current_token().native_token
+def _request_id(reply: httpx.Response) -> str | None:
+    said: str | None = reply.headers.get("x-request-id") or reply.headers.get("request-id")
+    return said

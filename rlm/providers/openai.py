@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from types import TracebackType
-from typing import Self
+from typing import Any
 
-from rlm.errors import ProviderError
 from rlm.providers.base import ProviderReply, ProviderRequest, Wire
 from rlm.providers.credentials import Credentials, SecretSource
-from rlm.providers.faults import shown
 from rlm.providers.http import MAX_REPLY_BYTES, Endpoint
-from rlm.providers.openai_wire import NotAReply, OutputLimit, decode_reply, encode_request
+from rlm.providers.openai_stream import ChatAssembly
+from rlm.providers.openai_wire import OutputLimit, decode_reply, encode_request
+from rlm.providers.remote import RemoteProvider
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENROUTER_URL = "https://openrouter.ai/api/v1"
 
 
-class OpenAIProvider:
+class OpenAIProvider(RemoteProvider):
     """One model at an OpenAI-compatible endpoint.
 
     A key goes only where it belongs: ``OPENAI_API_KEY`` to OpenAI or to the host's ``OPENAI_BASE_URL``, which are
@@ -33,12 +32,16 @@ class OpenAIProvider:
         window: tokens of the model's context window, where the host knows them.
         output_limit: the endpoint's name for the limit on output tokens; by default OpenAI's own endpoint gets
             ``max_completion_tokens`` and every other one ``max_tokens``.
+        enforces_schema: whether the endpoint holds replies to a ``json_schema`` response format; where not, none
+            is sent.
         max_reply_bytes: a longer reply is refused.
 
     Raises: ConfigurationError for a base URL that is none or for a key given as text.
     """
 
     wire: Wire = "openai"
+    path = "/chat/completions"
+    reply_is = "chat completion"
 
     def __init__(
         self,
@@ -50,6 +53,7 @@ class OpenAIProvider:
         name: str = "openai",
         window: int | None = None,
         output_limit: OutputLimit | None = None,
+        enforces_schema: bool = True,
         max_reply_bytes: int = MAX_REPLY_BYTES,
     ) -> None:
         url = base_url if base_url is not None else os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
@@ -57,48 +61,20 @@ class OpenAIProvider:
         if base_url is None and not required:
             api_key_variable, required = "OPENAI_API_KEY", url.rstrip("/") == OPENAI_URL
         credentials = Credentials(api_key, api_key_variable, required=required)
-        self.name = name
-        self.model = model
-        self._window = window
-        self._endpoint = Endpoint(name, url, credentials, max_reply_bytes=max_reply_bytes)
-        modern = self._endpoint.host == "api.openai.com"
+        endpoint = Endpoint(name, url, credentials, max_reply_bytes=max_reply_bytes)
+        super().__init__(model, endpoint, window=window, enforces_schema=enforces_schema)
+        modern = endpoint.host == "api.openai.com"
         self._output_limit: OutputLimit = output_limit or ("max_completion_tokens" if modern else "max_tokens")
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.model!r} at {self._endpoint!r}>"
-
-    async def window(self) -> int | None:
-        """Tokens, as the host gave them; an endpoint of this kind does not say."""
-        return self._window
 
     def encode(self, request: ProviderRequest) -> bytes:
         """The body of the request. Raises: ConfigurationError ``invalid_request``."""
-        return encode_request(request, self._output_limit)
+        return encode_request(request, self._output_limit, enforces_schema=self.enforces_schema)
 
-    async def send(self, request: ProviderRequest, body: bytes) -> ProviderReply:
-        """Send ``body`` once. Raises: ProviderError (its kinds: ``rlm.providers.faults``); ConfigurationError."""
-        received = await self._endpoint.post("/chat/completions", body)
-        try:
-            return decode_reply(received.value, received.request_id)
-        except NotAReply as problem:
-            failure = self._malformed(str(problem), received.request_id)
-        raise failure
+    def _assembly(self) -> ChatAssembly:
+        return ChatAssembly()
 
-    def _malformed(self, what: str, request_id: str | None) -> ProviderError:
-        return self._endpoint.failure("malformed_reply", f"no chat completion: {shown(what)}", request_id=request_id)
-
-    async def aclose(self) -> None:
-        """Close the connections that ``async with`` keeps on this event loop."""
-        await self._endpoint.close()
-
-    async def __aenter__(self) -> Self:
-        await self._endpoint.open()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._endpoint.close()
+    def _decoded(self, value: Any, request_id: str | None) -> ProviderReply:
+        return decode_reply(value, request_id)
 
 
 def openrouter(model: str) -> OpenAIProvider:

@@ -6,6 +6,7 @@ import json
 from typing import Any, Literal
 
 from rlm.providers.base import FinishReason, ProviderReply, ProviderRequest, ToolCall, Usage, encoded
+from rlm.providers.wire import NotAReply, clean, cost, count
 
 OutputLimit = Literal["max_tokens", "max_completion_tokens"]
 """How an endpoint spells the limit on output tokens: OpenAI's own newer models refuse the older name, and many
@@ -20,12 +21,11 @@ _FINISH: dict[str, FinishReason] = {
 }
 
 
-class NotAReply(Exception):
-    """A JSON value that is no chat completion; the text says where it differs."""
-
-
-def encode_request(request: ProviderRequest, output_limit: OutputLimit) -> bytes:
-    """The body: model, the parts as they were rendered, then the settings that were given.
+def encode_request(
+    request: ProviderRequest, output_limit: OutputLimit = "max_tokens", *, enforces_schema: bool = True
+) -> bytes:
+    """The body: model, the parts as they were rendered, then the settings that were given; a response format only
+    where the endpoint enforces one.
 
     Raises: ConfigurationError ``invalid_request``.
     """
@@ -36,9 +36,11 @@ def encode_request(request: ProviderRequest, output_limit: OutputLimit) -> bytes
         fields["seed"] = request.seed
     if request.stop:
         fields["stop"] = list(request.stop)
-    if request.response_format is not None:
+    if request.response_format is not None and enforces_schema:
         schema = {"name": "reply", "strict": True, "schema": request.response_format}
         fields["response_format"] = {"type": "json_schema", "json_schema": schema}
+    if request.delivery == "streamed":
+        fields |= {"stream": True, "stream_options": {"include_usage": True}}
     return encoded({**fields, **request.extra})
 
 
@@ -57,23 +59,24 @@ def decode_reply(value: Any, request_id: str | None) -> ProviderReply:
     tool_calls = tuple(_tool_call(call, place) for place, call in enumerate(calls))
     finish = _FINISH.get(str(choice.get("finish_reason")), "other")
     return ProviderReply(
-        text=_text(message.get("content")),
+        text=clean(content_text(message.get("content"))),
         tool_calls=tool_calls,
         finish_reason="tool_calls" if tool_calls and finish == "stop" else finish,
         usage=_usage(value.get("usage")),
-        model=_clean(str(value.get("model") or "")),
-        request_id=request_id or (_clean(value["id"]) if isinstance(value.get("id"), str) else None),
+        model=clean(str(value.get("model") or "")),
+        request_id=request_id or (clean(value["id"]) if isinstance(value.get("id"), str) else None),
     )
 
 
-def _text(content: Any) -> str:
+def content_text(content: Any) -> str:
+    """The text of a message's or a delta's ``content``. Raises: NotAReply."""
     if content is None:
         return ""
     if isinstance(content, str):
-        return _clean(content)
+        return content
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return _clean("".join(part for part in parts if isinstance(part, str)))
+        return "".join(part for part in parts if isinstance(part, str))
     raise NotAReply("choices[0].message.content: expected text")
 
 
@@ -89,28 +92,16 @@ def _tool_call(call: Any, place: int) -> ToolCall:
         raise NotAReply(f"choices[0].message.tool_calls[{place}].function.arguments: expected JSON text")
     own_id = call.get("id")
     call_id = own_id if isinstance(own_id, str) and own_id else f"call_{place}"
-    return ToolCall(id=_clean(call_id), name=_clean(name), arguments=_clean(arguments or "{}"))
+    return ToolCall(id=clean(call_id), name=clean(name), arguments=clean(arguments or "{}"))
 
 
 def _usage(said: Any) -> Usage:
     if not isinstance(said, dict):
         return Usage()
+    details = said.get("prompt_tokens_details")
     return Usage(
-        input_tokens=_count(said.get("prompt_tokens")),
-        output_tokens=_count(said.get("completion_tokens")),
-        cost_usd=_cost(said.get("cost")),  # OpenRouter's, in USD
+        input_tokens=count(said.get("prompt_tokens")),
+        output_tokens=count(said.get("completion_tokens")),
+        cached_input_tokens=count(details.get("cached_tokens")) if isinstance(details, dict) else None,
+        cost_usd=cost(said.get("cost")),  # OpenRouter's, in USD
     )
-
-
-def _cost(said: Any) -> float | None:
-    known = isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said < float("inf")
-    return float(said) if known else None
-
-
-def _count(said: Any) -> int | None:
-    return said if isinstance(said, int) and not isinstance(said, bool) and said >= 0 else None
-
-
-def _clean(text: str) -> str:
-    """``text`` with lone surrogates, which JSON can smuggle in and UTF-8 cannot carry, replaced."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

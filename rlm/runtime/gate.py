@@ -1,20 +1,28 @@
 """One function sends.
 
-Every provider request leaves through ``send``: here the deadline is applied and the exact bytes are recorded by
-hash, and here is the place around which budget is reserved and settled. Nothing else in the library calls a
-provider's ``send`` (a test reads the sources).
+Every provider request leaves through ``send``: here budget is reserved before and settled after, here the deadline
+is applied, and here the exact bytes are recorded by hash. Nothing else in the library calls a provider's ``send``
+(a test reads the sources).
 """
 
 from __future__ import annotations
 
 import hashlib
+import random
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 
-from rlm.errors import ProviderError
+from rlm.errors import ProviderError, RlmError
 from rlm.model.base import Noun
-from rlm.providers.base import Provider, ProviderReply, ProviderRequest
+from rlm.providers.base import Provider, ProviderReply, ProviderRequest, Usage
+from rlm.providers.prices import Price
+from rlm.providers.retry import Retry
+from rlm.runtime.ledger import Account, Reservation
+
+ONCE = Retry(attempts=1)
 
 
 class Sent(Noun):
@@ -26,8 +34,32 @@ class Sent(Noun):
     model: str
 
 
+@dataclass(frozen=True)
+class Passage:
+    """What the requests of a run draw on.
+
+    ``input_tokens`` are those of the finished request, as counted. ``slots`` bounds how many requests of the tree
+    are on their way at the same moment. ``attempt`` is called with what is about to leave, and returns what is to
+    be called with the outcome: the reply, or what went wrong.
+    """
+
+    account: Account
+    input_tokens: int
+    price: Price | None = None
+    retry: Retry = ONCE
+    rng: random.Random = field(default_factory=random.Random)
+    slots: anyio.CapacityLimiter | None = None
+    attempt: Callable[[bytes, Reservation], Callable[[ProviderReply | RlmError], None]] | None = None
+
+
 async def send(
-    provider: Provider, request: ProviderRequest, *, deadline: float, record: Callable[[Sent], None] | None = None
+    provider: Provider,
+    request: ProviderRequest,
+    *,
+    deadline: float,
+    record: Callable[[Sent], None] | None = None,
+    passage: Passage | None = None,
+    on_text: Callable[[str], Any] | None = None,
 ) -> ProviderReply:
     """The provider's reply, or what went wrong, by ``deadline``.
 
@@ -35,23 +67,109 @@ async def send(
         deadline: an absolute time on the event loop's clock (``anyio.current_time()``), seconds. There is no
             request without one.
         record: called with what is about to leave, before it does.
+        passage: the run's ledger and patience; without one, nothing is charged and nothing is sent twice.
+        on_text: told the reply's text as it arrives.
 
     Raises: ProviderError (``timeout`` with ``detail["source"] == "deadline"`` when the time is over; no connection
-    is left open); ConfigurationError for a request that cannot be written.
+    is left open); RunError ``budget_exhausted`` before anything is sent; ConfigurationError for a request that
+    cannot be written.
     """
-    body = provider.encode(request)
+    made = 0
+    while True:
+        made += 1
+        try:
+            return await _attempt(provider, request, deadline, record, passage, on_text)
+        except ProviderError as problem:
+            left = deadline - anyio.current_time()
+            wait = passage.retry.delay(made, problem, passage.rng, left=left) if passage is not None else None
+            if wait is None:
+                raise
+            await anyio.sleep(wait)
+
+
+async def _attempt(
+    provider: Provider,
+    request: ProviderRequest,
+    deadline: float,
+    record: Callable[[Sent], None] | None,
+    passage: Passage | None,
+    on_text: Callable[[str], Any] | None,
+) -> ProviderReply:
+    if passage is None:
+        return await _send(provider, request, provider.encode(request), deadline, record, on_text)
+    if passage.slots is None:
+        return await _charged(provider, request, deadline, record, passage, on_text)
+    with anyio.CancelScope(deadline=deadline):
+        await passage.slots.acquire_on_behalf_of(ticket := object())
+        try:
+            return await _charged(provider, request, deadline, record, passage, on_text)
+        finally:
+            passage.slots.release_on_behalf_of(ticket)
+    raise _too_late(provider, "while the request waited for its turn")
+
+
+async def _charged(
+    provider: Provider,
+    request: ProviderRequest,
+    deadline: float,
+    record: Callable[[Sent], None] | None,
+    passage: Passage,
+    on_text: Callable[[str], Any] | None,
+) -> ProviderReply:
+    account = passage.account
+    reservation = account.reserve(passage.input_tokens, request.max_output_tokens, passage.price)
+    told: Callable[[ProviderReply | RlmError], None] | None = None
+    try:
+        if reservation.output_tokens != request.max_output_tokens:
+            request = request.model_copy(update={"max_output_tokens": reservation.output_tokens})
+        body = provider.encode(request)
+        told = passage.attempt(body, reservation) if passage.attempt is not None else None
+        reply = await _send(provider, request, body, deadline, record, on_text)
+    except RlmError as problem:
+        if took_nothing(problem):
+            account.release(reservation)
+        else:
+            account.settle(reservation, Usage())
+        if told is not None:
+            told(problem)
+        raise
+    except BaseException:  # cancelled: what it has taken by now nobody knows
+        account.settle(reservation, Usage())
+        raise
+    account.settle(reservation, reply.usage)
+    if told is not None:
+        told(reply)
+    return reply
+
+
+def took_nothing(problem: RlmError) -> bool:
+    """Whether a request that failed so cannot have cost anything: it never left, or was refused with a status."""
+    if not isinstance(problem, ProviderError):
+        return True
+    if problem.status is not None:
+        return problem.status >= 400 and problem.status not in (408, 504)
+    return problem.detail.get("unsent") is True
+
+
+async def _send(
+    provider: Provider,
+    request: ProviderRequest,
+    body: bytes,
+    deadline: float,
+    record: Callable[[Sent], None] | None,
+    on_text: Callable[[str], Any] | None,
+) -> ProviderReply:
     if anyio.current_time() >= deadline:
-        raise _too_late(provider, "before the request was sent")
+        raise _too_late(provider, "before the request was sent", unsent=True)
     if record is not None:
         digest = hashlib.sha256(body).hexdigest()
         record(Sent(digest=digest, size=len(body), provider=provider.name, model=request.model))
     with anyio.CancelScope(deadline=deadline) as scope:
-        return await provider.send(request, body)
+        return await provider.send(request, body, on_text)
     assert scope.cancelled_caught
     raise _too_late(provider, "while the provider was answering")
 
 
-def _too_late(provider: Provider, when: str) -> ProviderError:
-    return ProviderError(
-        "timeout", f"the deadline passed {when}", {"source": "deadline", "provider": provider.name}, retryable=False
-    )
+def _too_late(provider: Provider, when: str, *, unsent: bool = False) -> ProviderError:
+    detail = {"source": "deadline", "provider": provider.name, **({"unsent": True} if unsent else {})}
+    return ProviderError("timeout", f"the deadline passed {when}", detail, retryable=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run, error_of
+from tests.cli.conftest import ROOT, Run, error_of
 from tests.support.loopback import Loopback, says
 
 HEADINGS = (
@@ -75,6 +75,16 @@ def test_the_sums_add_up(printed: str) -> None:
     ]
     assert [row[3] for row in rows] == [f"{1 - tokens / whole:.0%}" for tokens in turns]
     assert all(tokens < whole / 5 for tokens in turns)
+
+
+def test_the_readme_shows_the_same_sums(printed: str) -> None:
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    told = r"a catalog of (\d+) tools .*? takes ([\d,]+) tokens of every request; .*? take ([\d,]+) and ([\d,]+)\."
+    found, tools = re.search(told, readme), re.search(r"(\d+) tools in", printed)
+    assert found is not None
+    assert tools is not None
+    rows = [row.split() for row in section(printed, "Tokens")[1:]]
+    assert found.groups() == (tools[1], rows[0][1], *(row[2] for row in rows))
 
 
 def number(found: re.Match[str] | None) -> int:

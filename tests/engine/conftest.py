@@ -46,7 +46,7 @@ def python() -> Run:
         program: str, *, code: int = 0, quiet: bool = True, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         process = subprocess.Popen(
-            [sys.executable, "-c", PRELUDE + textwrap.dedent(program)],
+            [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-c", PRELUDE + textwrap.dedent(program)],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
             stdin=subprocess.DEVNULL,

@@ -8,7 +8,14 @@ import pytest
 
 from tests.support.loopback import Loopback
 
-SECRETS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENROUTER_API_KEY", "RLM_LOCAL_MODEL")
+SECRETS = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "OPENROUTER_API_KEY",
+    "RLM_LOCAL_MODEL",
+)
 
 
 @pytest.fixture(autouse=True)

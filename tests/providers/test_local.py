@@ -75,6 +75,26 @@ async def test_it_extracts_a_fact(small: LocalProvider) -> None:
     assert reply.usage.output_tokens is not None
 
 
+async def test_a_streamed_reply_is_the_same_with_its_usage(small: LocalProvider) -> None:
+    request = ProviderRequest(
+        model=small.model,
+        parts={"messages": [{"role": "user", "content": QUESTION}]},
+        temperature=0,
+        max_output_tokens=24,
+    )
+    streamed = request.model_copy(update={"delivery": "streamed"})
+    heard: list[str] = []
+    whole = await small.send(request, small.encode(request))
+    reply = await small.send(streamed, small.encode(streamed), heard.append)
+    assert (reply.text, reply.finish_reason, reply.model) == (whole.text, whole.finish_reason, whole.model)
+    assert "".join(heard) == reply.text
+    assert len(heard) > 2
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (
+        whole.usage.input_tokens,
+        whole.usage.output_tokens,
+    )
+
+
 async def test_it_follows_a_json_schema(small: LocalProvider) -> None:
     text = "Ann is 31 years old and lives in Oslo. Extract name, age and city as JSON."
     reply = await ask(small, text, response_format=PERSON, max_output_tokens=96)
@@ -229,7 +249,7 @@ def test_a_forked_child_neither_stops_nor_keeps_the_server() -> None:
         if child == 0:
             sys.exit(0)  # runs atexit, as a forked worker may
         os.waitpid(child, 0)
-        print(server.running)
+        print(server.running, flush=True)
         if os.fork() == 0:  # this one stays behind
             os.close(told); os.close(1); os.close(2)
             os.read(alive, 1)

@@ -3,45 +3,18 @@
 from __future__ import annotations
 
 import json
-import pickle
-import traceback
 from typing import Any
 
 import anyio
 import anyio.to_thread
 import pytest
 
-from rlm.errors import ConfigurationError, ProviderError
-from rlm.providers import OpenAIProvider, ProviderReply, ProviderRequest
-from tests.support.loopback import CHAT, Loopback, drops, fails, raw, replies_json, says, stalls
+from rlm.errors import ConfigurationError
+from rlm.providers import OpenAIProvider
+from tests.providers.sending import SECRET, a_request, everything, failure, provider, sent
+from tests.support.loopback import CHAT, Loopback, drops, fails, raw, replies_json, resets, says, stalls
 
 pytestmark = pytest.mark.anyio
-SECRET = "sk-test-0123456789abcdef"
-
-
-def provider(loopback: Loopback, **options: Any) -> OpenAIProvider:
-    return OpenAIProvider("m", loopback.url, **{"api_key": lambda: SECRET, **options})
-
-
-def a_request(text: str = "hello") -> ProviderRequest:
-    return ProviderRequest(model="m", parts={"messages": [{"role": "user", "content": text}]}, max_output_tokens=9)
-
-
-async def sent(to: OpenAIProvider, request: ProviderRequest | None = None) -> ProviderReply:
-    request = request or a_request()
-    return await to.send(request, to.encode(request))
-
-
-async def failure(to: OpenAIProvider) -> ProviderError:
-    with pytest.raises(ProviderError) as caught:
-        await sent(to)
-    return caught.value
-
-
-def everything(error: ProviderError) -> str:
-    """All that an error can show: as data, as text, pickled, and with every frame's locals."""
-    shown = traceback.TracebackException.from_exception(error, capture_locals=True)
-    return "".join([json.dumps(error.to_dict()), repr(error), repr(pickle.dumps(error)), *shown.format()])
 
 
 async def test_the_bytes_on_the_wire_are_the_encoded_request(loopback: Loopback) -> None:
@@ -211,7 +184,15 @@ async def test_nobody_listens() -> None:
     with Loopback() as gone:
         to = provider(gone)
     error = await failure(to)
-    assert (error.kind, error.retryable) == ("connection", True)
+    assert (error.kind, error.retryable, error.detail["unsent"]) == ("connection", True, True)
+
+
+@pytest.mark.parametrize("fault", [drops(), resets(), drops(b"{", status=200)])
+async def test_what_broke_off_later_may_have_its_cost(loopback: Loopback, fault: Any) -> None:
+    loopback.script(fault)
+    error = await failure(provider(loopback))
+    assert (error.kind, error.status) == ("connection", None)
+    assert "unsent" not in error.detail
 
 
 async def test_a_redirect_is_not_followed_and_the_key_stays_here(loopback: Loopback) -> None:
@@ -310,7 +291,7 @@ async def test_requests_side_by_side_do_not_mix(loopback: Loopback) -> None:
 
 
 async def test_a_server_that_stays_silent_is_a_timeout(loopback: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlm.providers.http.SILENCE_SECONDS", 0.05)
+    monkeypatch.setattr("rlm.providers.connections.SILENCE_SECONDS", 0.05)
     loopback.script(stalls())
     error = await failure(provider(loopback))
     assert (error.kind, error.retryable, error.detail["source"]) == ("timeout", True, "connection")

@@ -10,7 +10,7 @@ import pytest
 
 import rlm.providers
 from rlm.errors import ConfigurationError, ProviderError
-from rlm.providers import LocalProvider, OpenAIProvider, resolve
+from rlm.providers import AnthropicProvider, LocalProvider, OpenAIProvider, ScriptedProvider, resolve
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,24 @@ def test_remote_models(text: str, model: str, where: str) -> None:
     assert f"at {where} " in repr(provider)
 
 
+def test_anthropic_models() -> None:
+    provider = resolve("anthropic:claude-x")
+    assert isinstance(provider, AnthropicProvider)
+    assert (provider.model, provider.wire) == ("claude-x", "anthropic")
+    assert "at https://api.anthropic.com " in repr(provider)
+
+
+def test_a_script_is_an_object_and_no_string() -> None:
+    script = ScriptedProvider(["four"])
+    assert resolve(script) is script
+    for text in ("scripted", "scripted:x"):
+        with pytest.raises(ConfigurationError, match=r"ScriptedProvider\(\[") as caught:
+            resolve(text)
+        assert caught.value.kind == "unknown_model"
+
+
 def test_each_endpoint_has_its_own_key() -> None:
+    assert "$ANTHROPIC_API_KEY" in repr(resolve("anthropic:m"))
     assert "$OPENAI_API_KEY" in repr(resolve("openai:m"))
     assert "$OPENROUTER_API_KEY" in repr(resolve("openrouter:v/m"))
     assert "key from nowhere" in repr(resolve("https://host/v1#m"))
@@ -64,7 +81,9 @@ def test_what_is_no_provider_is_named() -> None:
         ("open-router:a/b", "did you mean 'openrouter'"),
         ("lokal", "did you mean 'local'"),
         ("gpt-x", "did you mean 'openai:gpt-x'"),
+        ("anthropik:claude-x", "did you mean 'anthropic'"),
         ("openai", "which one? Write 'openai:MODEL'"),
+        ("anthropic:", "which one? Write 'anthropic:MODEL'"),
         ("openrouter:", "which one? Write 'openrouter:MODEL'"),
         ("", "Known: 'openai:MODEL'"),
         ("http://127.0.0.1:1/v1", "write 'http://127.0.0.1:1/v1#MODEL'"),

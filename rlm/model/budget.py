@@ -1,0 +1,78 @@
+"""What a run may take, and what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pydantic
+from pydantic import Field
+
+from rlm.model.base import Noun
+
+
+class Budget(Noun):
+    """The most that a run may take, with everything that happens beneath it.
+
+    ``time_limit`` is seconds of wall time, ``max_cost_usd`` USD, ``max_output_bytes`` bytes of the value that comes
+    back. ``max_iterations`` counts planner turns of one agent, ``max_recursion_depth`` how deep children may go
+    (0: none), ``max_concurrent_subcalls`` requests, tools and children at the same moment; all else is counted over
+    the whole tree. A cap on cost that the host writes down needs a price for the model; the default one holds where
+    a price is known.
+    """
+
+    time_limit: float = Field(default=120.0, gt=0, allow_inf_nan=False)
+    max_iterations: int = Field(default=32, ge=1)
+    max_recursion_depth: int = Field(default=1, ge=0, le=16)
+    max_concurrent_subcalls: int = Field(default=8, ge=1, le=1024)
+    max_model_calls: int = Field(default=32, ge=0)
+    max_total_tokens: int = Field(default=200_000, ge=0)
+    max_cost_usd: float = Field(default=0.25, ge=0, allow_inf_nan=False)
+    max_context_ops: int = Field(default=256, ge=0)
+    max_tool_calls: int = Field(default=32, ge=0)
+    max_output_bytes: int = Field(default=65_536, ge=0)
+
+    @pydantic.field_validator("*", mode="before")
+    @classmethod
+    def _no_truth(cls, value: Any) -> Any:
+        if isinstance(value, bool | str):
+            raise ValueError(f"a number is wanted, not {value!r}")
+        return value
+
+    @property
+    def cost_is_capped(self) -> bool:
+        """Whether the host itself wrote down a cap on cost."""
+        return "max_cost_usd" in self.model_fields_set
+
+    @classmethod
+    def of(cls, value: Budget | Mapping[str, Any] | None) -> Budget:
+        """A budget from what a caller wrote. Raises: ConfigurationError for a misspelt key."""
+        if isinstance(value, Budget):
+            return value
+        return cls(**(dict(value) if value else {}))
+
+
+class Spent(Noun):
+    """What a run took. ``model_calls`` are requests that left, each attempt for itself.
+
+    Tokens are those that providers reported; where one said nothing its reservation is charged, and
+    ``estimated_tokens`` says how many of ``input_tokens + output_tokens`` are of that kind. ``cost_usd`` is None
+    where no price is known. ``seconds`` is wall time.
+    """
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    estimated_tokens: int = 0
+    cost_usd: float | None = None
+    context_ops: int = 0
+    tool_calls: int = 0
+    children: int = 0
+    iterations: int = 0
+    seconds: float = 0.0
+
+    @property
+    def total_tokens(self) -> int:
+        """Tokens in and out."""
+        return self.input_tokens + self.output_tokens

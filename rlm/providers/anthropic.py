@@ -1,0 +1,78 @@
+"""Any endpoint that speaks Anthropic's Messages API."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from rlm.providers.anthropic_stream import MessageAssembly
+from rlm.providers.anthropic_wire import decode_reply, encode_request
+from rlm.providers.base import ProviderReply, ProviderRequest, Wire
+from rlm.providers.credentials import Credentials, SecretSource
+from rlm.providers.http import MAX_REPLY_BYTES, Endpoint
+from rlm.providers.remote import RemoteProvider
+
+ANTHROPIC_URL = "https://api.anthropic.com"
+VERSION = "2023-06-01"
+
+
+class AnthropicProvider(RemoteProvider):
+    """One model at an endpoint of the Messages API.
+
+    ``ANTHROPIC_API_KEY`` goes to Anthropic or to the host's ``ANTHROPIC_BASE_URL``, which are used when no
+    ``base_url`` is given; any other endpoint gets the key that ``api_key`` or ``api_key_variable`` names, or none.
+
+    Args:
+        model: the model's name there.
+        base_url: the URL before ``/v1/messages``; default ``ANTHROPIC_BASE_URL``, else Anthropic's.
+        api_key: a callable that returns the key (or an awaitable of it), asked before every request.
+        api_key_variable: the environment variable that holds the key, where ``api_key`` is not given.
+        name: how errors and records call this provider.
+        window: tokens of the model's context window, where the host knows them.
+        enforces_schema: whether the model holds replies to a schema in ``output_config``. Older models do not, and
+            newer ones take a part of JSON Schema only, so it is the host that says so. Where not, none is sent; a
+            call that is forced would show the schema in the prompt and enforce nothing.
+        max_reply_bytes: a longer reply is refused.
+
+    Raises: ConfigurationError for a base URL that is none or for a key given as text.
+    """
+
+    wire: Wire = "anthropic"
+    path = "/v1/messages"
+    reply_is = "message"
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str | None = None,
+        *,
+        api_key: SecretSource | None = None,
+        api_key_variable: str | None = None,
+        name: str = "anthropic",
+        window: int | None = None,
+        enforces_schema: bool = False,
+        max_reply_bytes: int = MAX_REPLY_BYTES,
+    ) -> None:
+        url = base_url if base_url is not None else os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL
+        required = api_key is not None or api_key_variable is not None
+        if base_url is None and not required:
+            api_key_variable, required = "ANTHROPIC_API_KEY", url.rstrip("/") == ANTHROPIC_URL
+        endpoint = Endpoint(
+            name,
+            url,
+            Credentials(api_key, api_key_variable, required=required),
+            header=("x-api-key", ""),
+            headers={"anthropic-version": VERSION},
+            max_reply_bytes=max_reply_bytes,
+        )
+        super().__init__(model, endpoint, window=window, enforces_schema=enforces_schema)
+
+    def encode(self, request: ProviderRequest) -> bytes:
+        """The body of the request. Raises: ConfigurationError ``invalid_request``, ``unsupported_setting``."""
+        return encode_request(request, enforces_schema=self.enforces_schema)
+
+    def _assembly(self) -> MessageAssembly:
+        return MessageAssembly()
+
+    def _decoded(self, value: Any, request_id: str | None) -> ProviderReply:
+        return decode_reply(value, request_id)

@@ -1,0 +1,117 @@
+"""Events of a streamed message, put together again as the message that was not streamed. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rlm.providers.wire import NotAReply
+
+
+class MessageAssembly:
+    """A message whose blocks arrive one after the other, each in pieces."""
+
+    def __init__(self) -> None:
+        self._message: dict[str, Any] = {}
+        self._blocks: dict[int, _Block] = {}
+        self._texts: list[str] = []
+        self._stop: Any = None
+        self._usage: dict[str, Any] = {}
+        self.ended = False
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self._texts)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the model said why it stopped."""
+        return self._stop is not None
+
+    def take(self, value: Any) -> str:
+        """Add one event; returns its text. Kinds that are not known are passed over. Raises: NotAReply."""
+        if not isinstance(value, dict):
+            raise NotAReply("an event of the stream: expected an object")
+        kind = value.get("type")
+        if kind == "message_start":
+            self._message = _object(value, "message")
+            # the tokens of a beginning are no count of the whole: those of the end replace them, or nobody knows
+            self._count({**_object(self._message, "usage", {}), "output_tokens": None})
+        elif kind == "content_block_start":
+            block = self._blocks[_index(value)] = _Block(_object(value, "content_block"))
+            return self._told(block.beginning)
+        elif kind == "content_block_delta":
+            return self._take_delta(value)
+        elif kind == "message_delta":
+            self._stop = _object(value, "delta").get("stop_reason") or self._stop
+            self._count(_object(value, "usage", {}))
+        self.ended = kind == "message_stop"
+        return ""
+
+    def value(self) -> dict[str, Any]:
+        """The message. Raises: NotAReply where none began."""
+        if not self._message:
+            raise NotAReply("the stream: no message_start")
+        blocks = [block.value() for block in self._blocks.values()]
+        return {**self._message, "content": blocks, "stop_reason": self._stop, "usage": self._usage}
+
+    def _take_delta(self, event: dict[str, Any]) -> str:
+        block, delta = self._blocks.get(_index(event)), _object(event, "delta")
+        if block is None:
+            raise NotAReply("content_block_delta: for a block that has not begun")
+        if delta.get("type") == "text_delta":
+            block.texts.append(self._told(delta.get("text")))
+            return block.texts[-1]
+        if delta.get("type") == "input_json_delta":
+            block.inputs.append(str(delta.get("partial_json") or ""))
+        return ""
+
+    def _told(self, text: Any) -> str:
+        if text:
+            self._texts.append(str(text))
+        return str(text or "")
+
+    def _count(self, usage: dict[str, Any]) -> None:
+        self._usage.update({name: tokens for name, tokens in usage.items() if tokens is not None})
+
+
+class _Block:
+    def __init__(self, start: dict[str, Any]) -> None:
+        self._start = start
+        self.texts: list[str] = []
+        self.inputs: list[str] = []
+
+    @property
+    def beginning(self) -> str:
+        return str(self._start.get("text") or "") if self._start.get("type") == "text" else ""
+
+    def value(self) -> dict[str, Any]:
+        if self._start.get("type") == "text":
+            return {**self._start, "text": self.beginning + "".join(self.texts)}
+        given = "".join(self.inputs)
+        return {**self._start, "input": _parsed(given)} if given else self._start
+
+
+def _parsed(text: str) -> Any:
+    """The input of a call; the text itself where the stream ended within it."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _index(event: dict[str, Any]) -> int:
+    index = event.get("index")
+    if not isinstance(index, int):
+        raise NotAReply(f"{event.get('type')}.index: expected a number")
+    return index
+
+
+def _object(value: dict[str, Any], name: str, default: dict[str, Any] | None = None) -> dict[str, Any]:
+    found = value.get(name)
+    if found is None and default is not None:
+        return default
+    if not isinstance(found, dict):
+        raise NotAReply(f"{value.get('type', 'the stream')}.{name}: expected an object")
+    return found

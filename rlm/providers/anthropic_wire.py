@@ -1,0 +1,120 @@
+"""Anthropic's Messages format: a request as bytes, a reply as a noun. Pure: nothing is sent here."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rlm.errors import ConfigurationError
+from rlm.providers.base import FinishReason, ProviderReply, ProviderRequest, ToolCall, Usage, encoded
+from rlm.providers.wire import NotAReply, clean, count
+
+_INSTRUCTING = ("system", "developer")
+_FINISH: dict[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+def encode_request(request: ProviderRequest, *, enforces_schema: bool = False) -> bytes:
+    """The body: model, the parts as they were rendered, then the settings that were given.
+
+    Parts that were rendered for ``text`` say their instructions in messages; here they move to ``system``, the
+    durable place that this format has for them. A message without content, which the format does not know, is
+    left out.
+
+    Raises: ConfigurationError ``invalid_request``; ``unsupported_setting`` for a seed, or a temperature over 1.
+    """
+    fields = {"model": request.model, **_placed(request.parts), "max_tokens": request.max_output_tokens}
+    if request.seed is not None:
+        raise _unsupported("no seed", "seed")
+    if request.temperature is not None:
+        if request.temperature > 1:
+            raise _unsupported("temperatures from 0 to 1", "temperature")
+        fields["temperature"] = request.temperature
+    if request.stop:
+        fields["stop_sequences"] = list(request.stop)
+    if request.delivery == "streamed":
+        fields["stream"] = True
+    fields |= request.extra
+    if request.response_format is not None and enforces_schema:
+        form = {"type": "json_schema", "schema": request.response_format}
+        fields["output_config"] = {**request.extra.get("output_config", {}), "format": form}
+    return encoded(fields)
+
+
+def decode_reply(value: Any, request_id: str | None) -> ProviderReply:
+    """A message. Blocks other than text and calls, such as thinking, are passed over. Raises: NotAReply."""
+    content = value.get("content") if isinstance(value, dict) else None
+    if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
+        raise NotAReply("content: expected a list of objects")
+    calls = [(place, block) for place, block in enumerate(content) if block.get("type") == "tool_use"]
+    return ProviderReply(
+        text=clean("".join(_text(block) for block in content)),
+        tool_calls=tuple(_tool_call(block, place) for place, block in calls),
+        finish_reason=_FINISH.get(str(value.get("stop_reason")), "other"),
+        usage=_usage(value.get("usage")),
+        model=clean(str(value.get("model") or "")),
+        request_id=request_id or (clean(value["id"]) if isinstance(value.get("id"), str) else None),
+    )
+
+
+def _placed(parts: dict[str, Any]) -> dict[str, Any]:
+    said = parts.get("messages")
+    if not isinstance(said, list) or not all(isinstance(message, dict) for message in said):
+        raise ConfigurationError("invalid_request", "parts: messages are a list of objects")
+    kept = [_spoken(message) for message in said if message.get("role") not in _INSTRUCTING and message.get("content")]
+    if not kept:
+        raise ConfigurationError("invalid_request", "the Messages API wants a message with content besides `system`")
+    instructions = [message.get("content") for message in said if message.get("role") in _INSTRUCTING]
+    placed = {**parts, "messages": kept}
+    if instructions:
+        texts = [parts.get("system"), *instructions]
+        if not all(text is None or isinstance(text, str) for text in texts):
+            raise ConfigurationError("invalid_request", "instructions that move to `system` must be text")
+        placed["system"] = "\n".join(text for text in texts if text)
+    return placed
+
+
+def _spoken(message: dict[str, Any]) -> dict[str, Any]:
+    """The format knows two speakers: what is not the assistant's is the user's."""
+    return message if message.get("role") in ("user", "assistant") else {**message, "role": "user"}
+
+
+def _text(block: dict[str, Any]) -> str:
+    if block.get("type") != "text":
+        return ""
+    text = block.get("text")
+    if not isinstance(text, str):
+        raise NotAReply("content: a text block without text")
+    return text
+
+
+def _tool_call(block: dict[str, Any], place: int) -> ToolCall:
+    name, given, own_id = block.get("name"), block.get("input"), block.get("id")
+    if not isinstance(name, str) or not name:
+        raise NotAReply(f"content[{place}].name: expected a name")
+    arguments = given if isinstance(given, str) else json.dumps(given or {}, ensure_ascii=False)
+    call_id = own_id if isinstance(own_id, str) and own_id else f"call_{place}"
+    return ToolCall(id=clean(call_id), name=clean(name), arguments=clean(arguments or "{}"))
+
+
+def _usage(said: Any) -> Usage:
+    """``input_tokens`` there are those that no cache has to do with; here they are all."""
+    if not isinstance(said, dict):
+        return Usage()
+    counts = [count(said.get(name)) for name in _INPUT]
+    return Usage(
+        input_tokens=None if counts[0] is None else sum(tokens or 0 for tokens in counts),
+        output_tokens=count(said.get("output_tokens")),
+        cached_input_tokens=counts[2],
+    )
+
+
+def _unsupported(what: str, field: str) -> ConfigurationError:
+    return ConfigurationError("unsupported_setting", f"the Messages API knows {what}", {"field": field})

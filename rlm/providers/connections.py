@@ -1,0 +1,120 @@
+"""The connections to one host: opened for a request, or kept by an event loop that says so."""
+
+from __future__ import annotations
+
+import re
+import threading
+import weakref
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.lowlevel
+import httpx
+import pydantic
+
+if TYPE_CHECKING:
+    import ssl
+
+CONNECT_SECONDS = 10.0
+SILENCE_SECONDS = 600.0
+
+_HEADERS = {
+    "Content-Type": "application/json",
+    "Accept-Encoding": "identity",  # what is counted against the limit is what arrives
+    "User-Agent": "prolog-rlm",
+}
+
+
+class Connections:
+    """Clients of httpx for one host, one per event loop that keeps any.
+
+    Args:
+        host: the name in the URLs; this machine is not asked of a proxy.
+        headers: headers of every request, beside our own; nothing secret.
+    """
+
+    def __init__(self, host: str, headers: Mapping[str, str]) -> None:
+        self._host = host
+        self._headers = {**_HEADERS, **headers}
+        self._kept: weakref.WeakKeyDictionary[Any, _Kept] = weakref.WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def open(self) -> None:
+        """Keep connections for this event loop until as many ``close`` have followed."""
+        with self._lock:
+            kept = self._kept.get(_loop())
+            if kept is None:
+                kept = self._kept[_loop()] = _Kept(self._new_client())
+            kept.users += 1
+
+    async def close(self) -> None:
+        """Give back one ``open`` of this event loop; the last one closes the connections."""
+        with self._lock:
+            kept = self._kept.get(_loop())
+            if kept is None:
+                return
+            kept.users -= 1
+            if kept.users > 0:
+                return
+            del self._kept[_loop()]
+        with anyio.CancelScope(shield=True):
+            await kept.client.aclose()
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[httpx.AsyncClient]:
+        """The client that this event loop keeps, else one for the time of the block."""
+        kept = self._kept.get(_loop())
+        if kept is not None:
+            yield kept.client
+            return
+        async with self._new_client() as client:
+            yield client
+
+    def _new_client(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(
+            verify=_tls(),
+            follow_redirects=False,
+            timeout=httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
+            trust_env=not is_loopback(self._host),  # a proxy cannot reach our own loopback
+            headers=self._headers,
+        )
+
+
+class Signature(httpx.Auth):
+    """Puts the key into one header at the last moment; no repr of it shows the key."""
+
+    def __init__(self, header: tuple[str, str], secret: pydantic.SecretStr) -> None:
+        self._name, self._prefix = header
+        self._secret = secret
+
+    def __repr__(self) -> str:
+        return "<signature>"
+
+    def auth_flow(self, request: httpx.Request) -> Any:
+        request.headers[self._name] = self._prefix + self._secret.get_secret_value()
+        yield request
+
+
+class _Kept:
+    """A client that is shared by the users of one event loop."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self.client = client
+        self.users = 0
+
+
+def is_loopback(host: str) -> bool:
+    """Whether ``host`` names this machine."""
+    return host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    return httpx.create_ssl_context()
+
+
+def _loop() -> Any:
+    return anyio.lowlevel.current_token().native_token

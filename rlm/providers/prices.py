@@ -1,0 +1,55 @@
+"""What tokens cost. The host says it: no vendor's price is written down here, where it would be wrong tomorrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from rlm.model.base import Noun
+from rlm.providers.base import Provider, Usage
+
+Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+MILLION = 1_000_000
+
+
+class Price(Noun):
+    """USD for a million tokens; input that is read from a cache costs as other input where nothing else is said."""
+
+    input_per_million: Dollars
+    output_per_million: Dollars
+    cached_input_per_million: Dollars | None = None
+
+    def cost(self, usage: Usage) -> float | None:
+        """USD for what ``usage`` counts; None where it does not say both input and output tokens.
+
+        What the provider itself reported is not looked at: ``cost_of`` does.
+        """
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        cached = min(usage.cached_input_tokens or 0, usage.input_tokens)
+        own = self.cached_input_per_million
+        dollars = (usage.input_tokens - cached) * self.input_per_million
+        dollars += cached * (self.input_per_million if own is None else own)
+        return (dollars + usage.output_tokens * self.output_per_million) / MILLION
+
+
+FREE = Price(input_per_million=0, output_per_million=0)
+
+
+def price_of(provider: Provider, prices: Mapping[str, Price]) -> Price | None:
+    """The price of a provider's model: the host's for ``"provider:model"``, else for the model; else the provider's
+    own ``price``, which the local and the scripted one have (``FREE``). None where nobody knows."""
+    for name in (f"{provider.name}:{provider.model}", provider.model):
+        if name in prices:
+            return prices[name]
+    own = getattr(provider, "price", None)
+    return own if isinstance(own, Price) else None
+
+
+def cost_of(usage: Usage, price: Price | None) -> float | None:
+    """USD: as the provider reported it (OpenRouter does), else by the price; None where neither says."""
+    if usage.cost_usd is not None or price is None:
+        return usage.cost_usd
+    return price.cost(usage)

@@ -1,0 +1,82 @@
+"""What providers over HTTP share: one endpoint, one path, a reply that comes whole or as a stream."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+from rlm.errors import ProviderError
+from rlm.providers.base import ProviderReply, ProviderRequest
+from rlm.providers.faults import shown
+from rlm.providers.http import Endpoint, Received
+from rlm.providers.wire import Assembly, NotAReply, OnText, Told
+
+
+class RemoteProvider:
+    """One model at one endpoint; a wire format says what it is called, and what is sent and read.
+
+    Args:
+        model: the model's name there.
+        endpoint: where it is, and how to sign in.
+        window: tokens of the model's context window, where the host knows them.
+        enforces_schema: whether the endpoint holds replies to ``response_format``.
+    """
+
+    path: ClassVar[str]
+    reply_is: ClassVar[str]
+
+    def __init__(self, model: str, endpoint: Endpoint, *, window: int | None, enforces_schema: bool) -> None:
+        self.name = endpoint.name
+        self.model = model
+        self.enforces_schema = enforces_schema
+        self._endpoint = endpoint
+        self._window = window
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.model!r} at {self._endpoint!r}>"
+
+    async def window(self) -> int | None:
+        """Tokens, as the host gave them; an endpoint of this kind does not say."""
+        return self._window
+
+    async def send(self, request: ProviderRequest, body: bytes, on_text: OnText | None = None) -> ProviderReply:
+        """Send ``body`` once. Raises: ProviderError (its kinds: ``rlm.providers.faults``); ConfigurationError."""
+        told = Told(on_text)
+        received: Received | None = None
+        try:
+            received = await self._answered(request, body, told)
+            reply = self._decoded(received.value, received.request_id)
+        except (NotAReply, RecursionError) as problem:
+            failure = self._malformed(str(problem), received.request_id if received else None)
+        else:
+            told.rest(reply.text)
+            return reply
+        raise failure
+
+    async def _answered(self, request: ProviderRequest, body: bytes, told: Told) -> Received:
+        if request.delivery == "streamed":
+            return await self._endpoint.stream(self.path, body, self._assembly(), told)
+        return await self._endpoint.post(self.path, body)
+
+    def _assembly(self) -> Assembly:
+        raise NotImplementedError
+
+    def _decoded(self, value: Any, request_id: str | None) -> ProviderReply:
+        """The reply in a JSON value. Raises: NotAReply."""
+        raise NotImplementedError
+
+    def _malformed(self, what: str, request_id: str | None) -> ProviderError:
+        return self._endpoint.failure("malformed_reply", f"no {self.reply_is}: {shown(what)}", request_id=request_id)
+
+    async def aclose(self) -> None:
+        """Close the connections that ``async with`` keeps on this event loop."""
+        await self._endpoint.close()
+
+    async def __aenter__(self) -> Self:
+        await self._endpoint.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._endpoint.close()

@@ -1,0 +1,110 @@
+"""A provider whose replies are written down: for tests, examples and replay. It runs in this process."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from types import TracebackType
+from typing import Self
+
+import anyio.lowlevel
+
+from rlm.errors import ConfigurationError, ProviderError
+from rlm.providers import anthropic_wire, openai_wire
+from rlm.providers.base import ProviderReply, ProviderRequest, Usage, Wire
+from rlm.providers.prices import FREE
+from rlm.providers.wire import OnText, Told
+
+Line = str | ProviderReply | Exception
+"""A text, a whole reply, or what goes wrong: an exception is raised as it is."""
+
+Script = Iterable[Line] | Callable[[ProviderRequest], Line | Awaitable[Line]]
+UsageSource = Usage | Callable[[ProviderRequest, str], Usage]
+
+
+class ScriptedProvider:
+    """Answers from a script, and remembers what it was asked: ``requests``, and ``bodies`` as bytes.
+
+    Args:
+        replies: lines, used in order, or a function from a request to a line (or an awaitable of one).
+        usage: what a reply that is written as text says that it cost, or a function of the request and the text;
+            without it, such a reply says nothing.
+        wire: the form in which it wants its requests.
+        window: tokens that it claims to have.
+        model: its model's name.
+        enforces_schema: what it claims; nothing is checked here.
+    """
+
+    name = "scripted"
+    price = FREE
+
+    def __init__(
+        self,
+        replies: Script,
+        *,
+        usage: UsageSource | None = None,
+        wire: Wire = "openai",
+        window: int | None = None,
+        model: str = "scripted",
+        enforces_schema: bool = True,
+    ) -> None:
+        if isinstance(replies, str):
+            raise ConfigurationError("invalid_script", "replies are a list or a function; for one reply write [text]")
+        self.model = model
+        self.wire: Wire = wire
+        self.enforces_schema = enforces_schema
+        self.requests: list[ProviderRequest] = []
+        self.bodies: list[bytes] = []
+        self._script = replies if callable(replies) else iter(replies)
+        self._usage = usage
+        self._window = window
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.model!r}, asked {len(self.requests)} times>"
+
+    async def window(self) -> int | None:
+        """Tokens, as they were given."""
+        return self._window
+
+    def encode(self, request: ProviderRequest) -> bytes:
+        """The bytes that a provider with this wire would send. Raises: ConfigurationError."""
+        if self.wire == "anthropic":
+            return anthropic_wire.encode_request(request, enforces_schema=self.enforces_schema)
+        return openai_wire.encode_request(request, enforces_schema=self.enforces_schema)
+
+    async def send(self, request: ProviderRequest, body: bytes, on_text: OnText | None = None) -> ProviderReply:
+        """The next reply. Raises: ProviderError ``script_ended`` where there is none; what the script says."""
+        self.requests.append(request)
+        self.bodies.append(body)
+        await anyio.lowlevel.checkpoint()
+        line = await self._line(request)
+        if isinstance(line, Exception):
+            raise line
+        reply = line if isinstance(line, ProviderReply) else self._reply(request, line)
+        Told(on_text).rest(reply.text)
+        return reply
+
+    async def _line(self, request: ProviderRequest) -> Line:
+        if callable(self._script):
+            line = self._script(request)
+            return await line if inspect.isawaitable(line) else line
+        for line in self._script:
+            return line
+        place = len(self.requests)
+        detail = {"provider": self.name, "unsent": True}
+        raise ProviderError("script_ended", f"the script has no reply for request {place}", detail)
+
+    def _reply(self, request: ProviderRequest, text: str) -> ProviderReply:
+        usage = self._usage(request, text) if callable(self._usage) else self._usage
+        return ProviderReply(text=text, finish_reason="stop", usage=usage or Usage(), model=self.model)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()

@@ -1,0 +1,75 @@
+"""What the wire formats share: text as it may be kept, numbers as they may be believed. Pure."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol
+
+OnText = Callable[[str], None]
+"""Called on the event loop with the reply's text, piece by piece as it arrives. The pieces joined are the text."""
+
+
+class NotAReply(Exception):
+    """A JSON value that is no reply of its wire format; the text says where it differs."""
+
+
+class Assembly(Protocol):
+    """Puts a streamed reply together again, as the value that a reply in one piece would have been."""
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the stream may end here: the reply said why it stopped."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing can follow."""
+
+    def take(self, value: Any) -> str:
+        """Add one event; returns the text in it. Raises: NotAReply."""
+
+    def value(self) -> dict[str, Any]:
+        """The reply as one value. Raises: NotAReply."""
+
+
+class Told:
+    """Hands text on as it comes, and always as valid Unicode: a surrogate pair that was cut in two is told whole."""
+
+    def __init__(self, on_text: OnText | None) -> None:
+        self._on_text = on_text
+        self._decoder = codecs.getincrementaldecoder("utf-16-le")("replace")
+        self._characters = 0
+
+    def add(self, piece: str) -> None:
+        """Tell the next piece."""
+        self._tell(self._decoder.decode(piece.encode("utf-16-le", "surrogatepass")))
+
+    def rest(self, text: str) -> None:
+        """Tell what is left of the whole text: all of it where it did not arrive in pieces."""
+        self._tell(text[self._characters :])
+
+    def _tell(self, piece: str) -> None:
+        self._characters += len(piece)
+        if piece and self._on_text is not None:
+            self._on_text(piece)
+
+
+def clean(text: str) -> str:
+    """``text`` with lone surrogates, which JSON can smuggle in and UTF-8 cannot carry, replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def count(said: Any) -> int | None:
+    """A number of tokens, where ``said`` is one."""
+    return said if isinstance(said, int) and not isinstance(said, bool) and said >= 0 else None
+
+
+def cost(said: Any) -> float | None:
+    """USD, where ``said`` is an amount."""
+    known = isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said <= sys.float_info.max
+    return float(said) if known else None

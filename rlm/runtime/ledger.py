@@ -1,0 +1,220 @@
+"""One ledger for the tree: what was reserved, what was spent, what is left.
+
+Reserve before, settle after. A reservation counts as spent until it is settled, in the account that made it and
+in every account above, so that what runs side by side can never promise the same token twice. The ledger lives
+on one event loop; nothing here waits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlm.errors import RunError
+from rlm.model.budget import Budget, Spent
+from rlm.providers.base import Usage
+from rlm.providers.prices import Price, cost_of
+
+LEAST_OUTPUT = 16
+"""Tokens: a request that could not answer with so many is not sent."""
+
+COUNTED = {
+    "model_calls": "max_model_calls",
+    "tool_calls": "max_tool_calls",
+    "context_ops": "max_context_ops",
+    "turns": "max_iterations",
+}
+"""What is counted one by one, and the budget field that caps it."""
+
+
+@dataclass
+class Reservation:
+    """What one request may take. ``output_tokens`` is the limit that it must be sent with."""
+
+    input_tokens: int
+    output_tokens: int
+    price: Price | None
+    accounts: tuple[Account, ...]
+    open: bool = True
+
+    @property
+    def tokens(self) -> int:
+        """Tokens in and out."""
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def cost(self) -> float | None:
+        """USD, at the most."""
+        if self.price is None:
+            return None
+        return self.price.cost(Usage(input_tokens=self.input_tokens, output_tokens=self.output_tokens))
+
+
+@dataclass
+class Account:
+    """A budget and what was taken from it. A child's account draws from its parent's as well."""
+
+    budget: Budget
+    parent: Account | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    estimated_tokens: int = 0
+    cost_usd: float | None = None
+    reserved_tokens: int = 0
+    reserved_cost: float = 0.0
+
+    def child(self, budget: Budget | None = None) -> Account:
+        """An account that draws from this one; without a budget of its own it may take all that is left here."""
+        return Account(budget or self.budget, self)
+
+    # -- one by one ---------------------------------------------------------------------------------
+
+    def count(self, what: str) -> None:
+        """Take one of ``model_calls``, ``tool_calls``, ``context_ops``, ``turns`` or ``children``.
+
+        Raises: RunError ``budget_exhausted`` (``max_iterations`` for turns), and nothing is taken. Turns are an
+        agent's own, and iterations of all those above; all else is theirs just so.
+        """
+        cap = COUNTED.get(what)
+        for account in (self,) if what == "turns" else self._line():
+            if cap is not None and account.counts.get(what, 0) >= getattr(account.budget, cap):
+                raise spent_out(cap, getattr(account.budget, cap), account.counts.get(what, 0))
+        if what == "turns":
+            self._add("turns", (self,))
+            what = "iterations"
+        self._add(what, self._line())
+
+    @staticmethod
+    def _add(what: str, accounts: tuple[Account, ...]) -> None:
+        for account in accounts:
+            account.counts[what] = account.counts.get(what, 0) + 1
+
+    # -- requests -----------------------------------------------------------------------------------
+
+    def reserve(self, input_tokens: int, most_output: int, price: Price | None) -> Reservation:
+        """Put aside what a request may take, and one model call.
+
+        Args:
+            input_tokens: tokens of the finished request, as counted.
+            most_output: tokens that the reply should be allowed to take; it gets fewer where fewer are left.
+
+        Raises: RunError ``budget_exhausted`` with the budget field that is used up; nothing is taken then.
+        """
+        output = most_output
+        for account in self._line():
+            output = min(output, account._affordable_output(input_tokens, price))
+        if output < min(LEAST_OUTPUT, most_output):
+            raise self._why_not(input_tokens, price)
+        self.count("model_calls")
+        reservation = Reservation(input_tokens, output, price, self._line())
+        for account in reservation.accounts:
+            account.reserved_tokens += reservation.tokens
+            account.reserved_cost += reservation.cost or 0.0
+        return reservation
+
+    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
+        """Charge what a provider reported; what it did not report costs as much as was reserved."""
+        assert reservation.open
+        reservation.open = False
+        usage = usage or Usage()
+        said_in, said_out = usage.input_tokens, usage.output_tokens
+        taken_in = reservation.input_tokens if said_in is None else said_in
+        taken_out = reservation.output_tokens if said_out is None else said_out
+        guessed = (taken_in if said_in is None else 0) + (taken_out if said_out is None else 0)
+        complete = usage.model_copy(update={"input_tokens": taken_in, "output_tokens": taken_out})
+        cost = cost_of(complete, reservation.price)
+        for account in reservation.accounts:
+            account.reserved_tokens -= reservation.tokens
+            account.reserved_cost -= reservation.cost or 0.0
+            account.input_tokens += taken_in
+            account.output_tokens += taken_out
+            account.cached_input_tokens += usage.cached_input_tokens or 0
+            account.estimated_tokens += guessed
+            if cost is not None:
+                account.cost_usd = (account.cost_usd or 0.0) + cost
+
+    def release(self, reservation: Reservation) -> None:
+        """Give a reservation back: the request never left, or the other side says that it took nothing."""
+        assert reservation.open
+        reservation.open = False
+        for account in reservation.accounts:
+            account.reserved_tokens -= reservation.tokens
+            account.reserved_cost -= reservation.cost or 0.0
+
+    # -- what it comes to ---------------------------------------------------------------------------
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that are spent or promised."""
+        return self.input_tokens + self.output_tokens + self.reserved_tokens
+
+    @property
+    def cost(self) -> float:
+        """USD that are spent or promised."""
+        return (self.cost_usd or 0.0) + self.reserved_cost
+
+    def left(self) -> dict[str, Any]:
+        """What may still be taken, by budget field; the least of this account and those above."""
+        fields = {cap: min(a.budget_left(what, cap) for a in self._line()) for what, cap in COUNTED.items()}
+        fields["max_iterations"] = self.budget_left("turns", "max_iterations")
+        fields["max_total_tokens"] = min(max(0, a.budget.max_total_tokens - a.tokens) for a in self._line())
+        return fields
+
+    def budget_left(self, what: str, cap: str) -> int:
+        """How many of ``what`` this account alone has left."""
+        return max(0, int(getattr(self.budget, cap)) - self.counts.get(what, 0))
+
+    def spent(self, seconds: float) -> Spent:
+        """What was taken so far; open reservations are not in it."""
+        return Spent(
+            model_calls=self.counts.get("model_calls", 0),
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cached_input_tokens=self.cached_input_tokens,
+            estimated_tokens=self.estimated_tokens,
+            cost_usd=self.cost_usd,
+            context_ops=self.counts.get("context_ops", 0),
+            tool_calls=self.counts.get("tool_calls", 0),
+            children=self.counts.get("children", 0),
+            iterations=self.counts.get("iterations", 0),
+            seconds=seconds,
+        )
+
+    def _line(self) -> tuple[Account, ...]:
+        account: Account | None = self
+        line = []
+        while account is not None:
+            line.append(account)
+            account = account.parent
+        return tuple(line)
+
+    def _affordable_output(self, input_tokens: int, price: Price | None) -> int:
+        room = self.budget.max_total_tokens - self.tokens - input_tokens
+        if price is not None:
+            left = self.budget.max_cost_usd - self.cost - price.input_per_million * input_tokens / 1_000_000
+            if left < 0:
+                return 0
+            if price.output_per_million > 0:
+                room = min(room, int(left * 1_000_000 / price.output_per_million))
+        return max(0, room)
+
+    def _why_not(self, input_tokens: int, price: Price | None) -> RunError:
+        for account in self._line():
+            room = account.budget.max_total_tokens - account.tokens - input_tokens
+            if room < LEAST_OUTPUT:
+                return spent_out("max_total_tokens", account.budget.max_total_tokens, account.tokens, input_tokens)
+        account = min(self._line(), key=lambda each: each._affordable_output(input_tokens, price))
+        return spent_out("max_cost_usd", account.budget.max_cost_usd, round(account.cost, 6), input_tokens)
+
+
+def spent_out(field: str, limit: float, taken: float, wanted: int | None = None) -> RunError:
+    """The error for a budget field that is used up."""
+    kind = "max_iterations" if field == "max_iterations" else "budget_exhausted"
+    detail: dict[str, Any] = {"field": field, "limit": limit, "taken": taken}
+    more = ""
+    if wanted is not None:
+        detail["request_tokens"] = wanted
+        more = f"; the next request has {wanted} tokens"
+    return RunError(kind, f"the budget's {field} is used up: {taken} of {limit}{more}", detail)
