@@ -9,6 +9,7 @@
 :- use_module(rlm_host, []).
 :- use_module(rlm_seal, []).
 :- use_module(rlm_select, []).
+:- use_module(rlm_solve, []).
 :- reexport(rlm_prompt).
 :- reexport(rlm_session).
 

@@ -58,6 +58,7 @@ operation(remedies, rlm_explain:remedies).
 operation(say, rlm_explain:say).
 operation(rules_load, rlm_host:rules_load).
 operation(rules_forget, rlm_host:rules_forget).
+operation(solve, rlm_solve:solve).
 
 ping(Args, Args).
 

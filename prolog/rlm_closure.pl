@@ -1,14 +1,16 @@
 :- encoding(utf8).
 :- module(rlm_closure,
-          [ needs/4,              % +World, +I, -Id, -J
+          [ by_number/2,          % +Pairs, -Table
+            needs/4,              % +World, +I, -Id, -J
             reachable/3,          % +World, +Roots, -Is
             nonviable/3,          % +World, +Roots, -Bad
             out/4,                % +World, +Bad, +I, -Reasons
             closure/5             % +World, +Bad, +Active, +Roots, -Closure
           ]).
-:- use_module(library(assoc), [empty_assoc/1, get_assoc/3, put_assoc/4]).
+:- use_module(library(assoc), [empty_assoc/1, get_assoc/3, list_to_assoc/2, put_assoc/4]).
 :- use_module(library(lists), [append/3, list_to_set/2, member/2, reverse/2]).
 :- use_module(library(ordsets), [ord_memberchk/2, ord_subtract/3, ord_union/3]).
+:- use_module(library(pairs), [group_pairs_by_key/2]).
 :- use_module(rlm_catalog, [replaces/3, supersedes/3]).
 :- use_module(rlm_eligible, [blocks/4, eligible/3]).
 
@@ -21,10 +23,19 @@ registered shows nowhere.
 
 A `World` is what one compile knows, and it never changes:
 `world(Module, Policy, Extra, Negated, Vetoed, Candidates)`. `Extra` holds requirements for this compile
-only (`I-Id`), `Negated` (an ordset) and `Vetoed` (`I-Rule`) what the user's words and the host's rules keep
-out, and `Candidates` (in the order of their ranks) what stands on its own feet and may therefore stand in
-for others.
+only (a table of ids, by I), `Negated` (an ordset) and `Vetoed` (a table of rules, by I) what the user's words
+and the host's rules keep out, and `Candidates` (in the order of their ranks) what stands on its own feet and
+may therefore stand in for others.
 */
+
+%!  by_number(+Pairs, -Table) is det.
+%
+%   Of `I-X`, an assoc from each I to its Xs, in their order.
+
+by_number(Pairs, Table) :-
+    keysort(Pairs, Sorted),
+    group_pairs_by_key(Sorted, Groups),
+    list_to_assoc(Groups, Table).
 
 %!  needs(+World, +I, -Id, -J) is nondet.
 %
@@ -32,7 +43,8 @@ for others.
 
 needs(world(M, _, Extra, _, _, _), I, Id, J) :-
     (   M:requires(I, Id)
-    ;   member(I-Id, Extra)
+    ;   get_assoc(I, Extra, Ids),
+        member(Id, Ids)
     ),
     (   M:number(Id, J0)
     ->  J = J0
@@ -75,7 +87,7 @@ nonviable(World, Roots, Bad) :-
         all_reasons(Is, World, Fallen, Fallen, Bad)
     ).
 
-needy(world(M, _, [], _, _, _), _, Needy), \+ M:requires(_, _) =>
+needy(world(M, _, Extra, _, _, _), _, Needy), empty_assoc(Extra), \+ M:requires(_, _) =>
     Needy = [].
 needy(World, Roots, Needy) =>
     findall(R, ( member(R, Roots), once(needs(World, R, _, _)) ), Needy).
@@ -113,7 +125,7 @@ add_blocked([I|Is], World, Bad0, Bad) :-
 kept_out(world(M, Policy, _, Negated, Vetoed, _), I, Reasons) :-
     (   eligible(M, Policy, I),
         \+ ord_memberchk(I, Negated),
-        \+ memberchk(I-_, Vetoed)
+        \+ get_assoc(I, Vetoed, _)
     ->  Reasons = []
     ;   blocks(M, Policy, I, Reasons0),
         findall(Reason, prose_or_rule(I, Negated, Vetoed, Reason), Reasons1),
@@ -123,7 +135,8 @@ kept_out(world(M, Policy, _, Negated, Vetoed, _), I, Reasons) :-
 prose_or_rule(I, Negated, _, negated) :-
     ord_memberchk(I, Negated).
 prose_or_rule(I, _, Vetoed, vetoed(Rule)) :-
-    member(I-Rule, Vetoed).
+    get_assoc(I, Vetoed, Rules),
+    member(Rule, Rules).
 
 %   fall(+Is, +World, +Bad0, -Bad): what needs something that cannot be met falls too, until nothing does.
 fall(Is, World, Bad0, Bad) :-

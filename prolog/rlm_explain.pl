@@ -3,7 +3,8 @@
           [ explain_unit/2,       % +Args, -Reply
             remedies/2,           % +Args, -Reply
             say/2,                % +Args, -Reply
-            sentence/2            % +ReasonDict, -Sentence
+            sentence/2,           % +ReasonDict, -Sentence
+            visible/2             % +Text, -Visible
           ]).
 :- use_module(library(lists), [append/3, member/2]).
 :- use_module(rlm_catalog, [scratch/3]).
@@ -182,10 +183,39 @@ say(Args, _{sentences: Sentences}) :-
     findall(Sentence, ( member(Reason, Args.reasons), sentence(Reason, Sentence) ), Sentences).
 
 %!  sentence(+Reason:dict, -Sentence:atom) is det.
+%
+%   One line, with nothing in it that a terminal would obey, whatever a model or a stranger wrote.
 
 sentence(Reason, Sentence) :-
     phrase(says(Reason.kind, Reason), Parts),
-    atomic_list_concat(Parts, Sentence).
+    atomic_list_concat(Parts, Text),
+    visible(Text, Sentence).
+
+%!  visible(+Text:atom, -Visible:atom) is det.
+%
+%   The text with control characters, and those that turn the direction of writing, as escapes.
+
+visible(Text, Visible) :-
+    atom_codes(Text, Codes),
+    (   member(Code, Codes),
+        unseen(Code)
+    ->  findall(Part, ( member(C, Codes), seen(C, Part) ), Parts),
+        atomic_list_concat(Parts, Visible)
+    ;   Visible = Text
+    ).
+
+seen(Code, Part) :-
+    (   Code =:= 0'\n
+    ->  Part = '\\n'
+    ;   unseen(Code)
+    ->  format(atom(Part), '\\x~16r\\', [Code])
+    ;   char_code(Part, Code)
+    ).
+
+unseen(C) :- C < 0x20, !.
+unseen(C) :- C >= 0x7f, C =< 0x9f, !.
+unseen(C) :- C >= 0x2028, C =< 0x202e, !.       % line and paragraph separators, embeddings and overrides
+unseen(C) :- C >= 0x2066, C =< 0x2069.          % isolates
 
 says(pinned, _) -->
     [ 'the host pinned it' ].

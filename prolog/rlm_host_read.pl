@@ -3,6 +3,7 @@
           [ terms_read/3,         % +Text, +Module, -Items
             start/2,              % +Position, -Offset
             within/4,             % +Term, +Position, -Part, -Offset
+            nested/3,             % +Text, +Most, -Offset
             line_starts/2,        % +Text, -Starts
             place/4               % +Starts, +Offset, -Line, -Column
           ]).
@@ -162,13 +163,19 @@ spine(',', [First, Last], First, Last).
 spine(;, [First, Last], First, Last).
 spine('[|]', [First, Last], First, Last).
 
-%   too_deep(+Text, -Finding): brackets nested deeper than any clause may be. Quotes and comments are
-%   skipped; an end of clause closes all.
 too_deep(Text, found(Offset, error, Message, 'close what was opened before')) :-
-    atom_codes(Text, Codes),
     most_levels(Most),
-    deep(Codes, 0, 0'\s, 0, Most, Offset),
+    nested(Text, Most, Offset),
     format(atom(Message), 'brackets nested deeper than ~d', [Most]).
+
+%!  nested(+Text, +Most, -Offset) is semidet.
+%
+%   Brackets are nested deeper than Most, at Offset for the first time. Quotes and comments are skipped; an end of
+%   clause closes all.
+
+nested(Text, Most, Offset) :-
+    string_codes(Text, Codes),
+    deep(Codes, 0, 0'\s, 0, Most, Offset).
 
 %   deep(+Codes, +At, +Previous, +Depth, +Most, -Offset) is semidet.
 deep([C|Cs], At, Previous, Depth, Most, Offset) :-

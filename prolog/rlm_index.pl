@@ -13,6 +13,7 @@
             rarity/3              % +Size, +Frequency, -Thousandths
           ]).
 :- set_prolog_flag(optimise, true).           % arithmetic in place; this file only
+:- use_module(library(assoc), [get_assoc/3, list_to_assoc/2]).
 :- use_module(library(lists), [append/3, member/2]).
 :- use_module(library(pairs), [pairs_keys_values/3]).
 :- use_module(library(solution_sequences), [limit/2]).
@@ -177,21 +178,23 @@ add_posting(M, T, New) :-
 
 index_forget(M, Is) :-
     index_update(M),
-    sort(Is, Gone),
     findall(T,
-            ( member(I, Gone),
+            ( member(I, Is),
               M:vector(I, Vector),
               vector_term(Vector, T, _) ),
             Ts0),
     sort(Ts0, Ts),
+    findall(I-gone, member(I, Is), Pairs0),
+    sort(Pairs0, Pairs),
+    list_to_assoc(Pairs, Gone),
     forall(member(T, Ts), thin_posting(M, T, Gone)),
-    forall(member(I, Gone), retractall(M:vector(I, _))).
+    forall(member(I, Is), retractall(M:vector(I, _))).
 
 thin_posting(M, T, Gone) :-
     retract(M:posting(T, Is0, Ws0)),
     findall(I-W,
             ( arg(N, Is0, I),
-              \+ memberchk(I, Gone),
+              \+ get_assoc(I, Gone, _),
               arg(N, Ws0, W) ),
             Kept),
     (   Kept == []

@@ -6,7 +6,7 @@
 :- use_module(library(ordsets), [list_to_ord_set/2, ord_memberchk/2, ord_subtract/3, ord_union/3]).
 :- use_module(rlm_admit, [admit_each/5, admit_limited/5, admit_together/5, start/1]).
 :- use_module(rlm_catalog, [catalog_module/2, catalog_ready/1, with_standing/3]).
-:- use_module(rlm_closure, [nonviable/3, reachable/3]).
+:- use_module(rlm_closure, [by_number/2, nonviable/3, reachable/3]).
 :- use_module(rlm_conflict, [decided_first/3]).
 :- use_module(rlm_eligible, [eligible/3, policy/2]).
 :- use_module(rlm_evidence, [evidence/4, negated_units/3, ranked/5, reading/3]).
@@ -210,10 +210,12 @@ suggested(World, state(Admitted, Active, _), Suggested) :-
 %   world(...): what rlm_closure needs to know, put together. What the host wants can be stood in for by what
 %   the host wants, and by nothing that a text brings in.
 world(M, Args, Policy, Forbidden, rules(Vetoed, Needs), Premises, Pinned, Selected, World) :-
-    append(Premises, Needs, Extra),
+    append(Premises, Needs, Pairs),
+    by_number(Pairs, Extra),
+    by_number(Vetoed, Vetoes),
     append(Pinned, Selected, Wanted),
     negated(M, Args.mode, Forbidden, Extra, Wanted, Negated),
-    World = world(M, Policy, Extra, Negated, Vetoed, Wanted).
+    World = world(M, Policy, Extra, Negated, Vetoes, Wanted).
 
 %   without_spared(+Host, +Forbidden, +Ranked0, -Ranked): what the host's wishes spare from the user's words
 %   may come along where it is needed; being named in a negation is no evidence for it.

@@ -10,17 +10,19 @@
           ]).
 :- use_module(library(apply), [maplist/2, maplist/3]).
 :- use_module(library(error), [domain_error/2, existence_error/2, must_be/2]).
-:- use_module(library(lists), [append/3, member/2, nth1/3, subtract/3]).
+:- use_module(library(lists), [append/3, member/2, nth1/3, reverse/2, subtract/3]).
+:- use_module(library(readutil), [read_line_to_string/2]).
 :- use_module(rlm_catalog, [catalog_change/2, catalog_create/2, catalog_destroy/2]).
 :- use_module(rlm_eligible, [matches/2, patterns/2]).
-:- use_module(rlm_explain, [explain_unit/2, remedies/2, sentence/2]).
+:- use_module(rlm_explain, [explain_unit/2, remedies/2, sentence/2, visible/2]).
+:- use_module(rlm_host_read, [nested/3]).
 :- use_module(rlm_select, [select/2]).
 :- use_module(rlm_unit, [unit_term/2]).
 
 /** <module> Asking about a compile that was saved
 
-`view.save("s.rlm")` in Python writes a file of plain terms; here they are read one by one against a closed
-grammar, never consulted and never called, and then the compile answers for itself:
+`view.save("s.rlm")` in Python writes a file of plain terms, one a line; here they are read one by one against
+a closed grammar, never consulted and never called, and then the compile answers for itself:
 
     ?- open_session('s.rlm').
     ?- why(tool(git_diff)).
@@ -45,8 +47,9 @@ session_limit(268_435_456).
 %
 %   Open a session; the one before is forgotten.
 %
-%   @error domain_error(rlm_session, What) for anything that is not one: another suffix, a term outside the
-%   grammar (with its line), a file that is too large.
+%   @error domain_error(rlm_session, What) for anything that is not one: another suffix, no regular file, a term
+%   outside the grammar (with its line), a file that is too large.
+%   @error syntax_error(Why) for a line that is no term.
 
 open_session(File) :-
     must_be(atomic, File),
@@ -55,6 +58,10 @@ open_session(File) :-
     ;   domain_error(rlm_session, suffix(File))
     ),
     size_file(File, Size),
+    (   exists_file(File)               % a pipe would be waited for, a device read for ever
+    ->  true
+    ;   domain_error(rlm_session, no_regular_file(File))
+    ),
     session_limit(Most),
     (   Size =< Most
     ->  true
@@ -62,7 +69,7 @@ open_session(File) :-
     ),
     setup_call_cleanup(
         open(File, read, Stream, [encoding(utf8)]),
-        read_records(Stream, Records),
+        read_records(Stream, 1, Records),
         close(Stream)),
     (   Records = [session(1, _, _)|_]
     ->  true
@@ -71,16 +78,53 @@ open_session(File) :-
     retractall(record(_)),
     forall(member(Record, Records), assertz(record(Record))).
 
-read_records(Stream, Records) :-
-    read_term(Stream, Term, [ syntax_errors(error), module(rlm_session_data) ]),
-    (   Term == end_of_file
+read_records(Stream, Line, Records) :-
+    read_line_to_string(Stream, Text),
+    (   Text == end_of_file
     ->  Records = []
-    ;   grammatical(Term)
+    ;   blank(Text)
+    ->  Next is Line + 1,
+        read_records(Stream, Next, Records)
+    ;   shallow(Text),
+        line_term(Text, Stream, Line, Term),
+        grammatical(Term)
     ->  Records = [Term|Rest],
-        read_records(Stream, Rest)
-    ;   line_count(Stream, Line),
-        domain_error(rlm_session, line(Line))
+        Next is Line + 1,
+        read_records(Stream, Next, Rest)
+    ;   domain_error(rlm_session, line(Line))
     ).
+
+blank(Text) :-
+    split_string(Text, "", " \t\r", [""]).
+
+%   shallow(+Text) is semidet: Prolog's reader recurs in C, and where the stack of a thread is small it ends the
+%   process, so what is nested deeper than any session never gets to it. Few brackets cannot be deep.
+shallow(Text) :-
+    split_string(Text, "([{", "", Parts),
+    length(Parts, Count),
+    (   Count =< 256
+    ->  true
+    ;   most_levels(Most),
+        \+ nested(Text, Most, _)
+    ).
+
+%   most_levels(?N): of brackets in a line.
+most_levels(32).
+
+%   line_term(+Text, +Stream, +Line, -Term) is semidet: the one term of a line; it fails where more follows.
+line_term(Text, Stream, Line, Term) :-
+    setup_call_cleanup(
+        open_string(Text, In),
+        catch(( read_term(In, Term, [ syntax_errors(error), module(rlm_session_data) ]),
+                read_term(In, Rest, [ syntax_errors(error), module(rlm_session_data) ]) ),
+              error(syntax_error(Why), _),
+              unreadable(Why, Stream, Line)),
+        close(In)),
+    Rest == end_of_file.
+
+unreadable(Why, Stream, Line) :-
+    stream_property(Stream, file_name(File)),
+    throw(error(syntax_error(Why), file(File, Line, 0, 0))).
 
 %   grammatical(+Term): one of the terms that a session is made of, and nothing but plain data in it.
 grammatical(Term) :-
@@ -90,7 +134,16 @@ grammatical(Term) :-
     compound_name_arity(Term, Name, Arity),
     session_term(Name, Arity),
     Term =.. [_|Args],
-    maplist(data(16), Args).
+    maplist(data(16), Args),
+    named(Name, Args).
+
+%   named(+Name, +Args): ids are printed as they are, so there is nothing in them that a terminal would obey.
+named(Name, [Id|_]) :-
+    (   memberchk(Name, [unit, active, rejected, nonviable, ranked, negated, vetoed])
+    ->  atom(Id),
+        visible(Id, Id)
+    ;   true
+    ).
 
 session_term(session, 3).       % Format, Fingerprint, Stemmer
 session_term(input, 2).         % Key, Value: of the compile's question
@@ -135,11 +188,17 @@ why(Unit) :-
     known(Unit, Id),
     state(Id, State, Form, Reasons),
     (   Form == null
-    ->  format("~w is ~w:~n", [Id, State])
-    ;   format("~w is ~w, in its ~w form:~n", [Id, State, Form])
+    ->  line("~w is ~w:", [Id, State])
+    ;   line("~w is ~w, in its ~w form:", [Id, State, Form])
     ),
     forall(( member(Reason, Reasons), sentence(Reason, Sentence) ),
-           format("  - ~w~n", [Sentence])).
+           line("  - ~w", [Sentence])).
+
+%   line(+Format, +Arguments): a line, with nothing in it that a terminal would obey.
+line(Format, Arguments) :-
+    format(atom(Text), Format, Arguments),
+    visible(Text, Visible),
+    format("~w~n", [Visible]).
 
 %!  why_not(+Unit) is det.
 %
@@ -286,12 +345,12 @@ what_if(Unit) :-
     known(Unit, Id),
     (   Changes = none(Reason)
     ->  sentence(Reason, Sentence),
-        format("nothing that the host can change here shows ~w: ~w~n", [Id, Sentence])
+        line("nothing that the host can change here shows ~w: ~w", [Id, Sentence])
     ;   Changes == []
-    ->  format("~w is chosen already~n", [Id])
+    ->  line("~w is chosen already", [Id])
     ;   findall(Text, ( member(Change, Changes), change_text(Change, Text) ), Texts),
         atomic_list_concat(Texts, ', and ', Listed),
-        format("~w would be chosen: ~w~n", [Id, Listed])
+        line("~w would be chosen: ~w", [Id, Listed])
     ).
 
 change_text(Change, Text) :-
@@ -300,14 +359,32 @@ change_text(Change, Text) :-
 
 %!  what_if(+Unit, -Changes) is det.
 %
-%   At most four changes `grant(Capability)`, `undeny(Id)`, `enable(Id)` or `select(Id)`, tried by selecting
-%   again and irreducible; `none(Reason)` where there are none.
+%   At most four changes `grant(Capability)`, `undeny(Id)`, `enable(Id)` or `select(Id)`, in the order in which
+%   they were found, tried by selecting again and irreducible; `none(Reason)` where there are none. The host's own
+%   rules are not here: what they vetoed then, they veto.
 
 what_if(Unit, Changes) :-
     known(Unit, Id),
-    (   record(vetoed(Id, Rule))
-    ->  Changes = none(_{kind: vetoed, rule: Rule})
+    (   vetoed_beneath([Id], [], Reason)
+    ->  Changes = none(Reason)
     ;   try_changes(Id, Changes)
+    ).
+
+%   vetoed_beneath(+Ids, +Seen, -Reason) is semidet: a rule vetoes one of Ids or something that it requires.
+vetoed_beneath([Id|Ids], Seen, Reason) :-
+    (   memberchk(Id, Seen)
+    ->  vetoed_beneath(Ids, Seen, Reason)
+    ;   record(vetoed(Id, Rule))
+    ->  Veto = _{kind: vetoed, rule: Rule},
+        (   Seen == []
+        ->  Reason = Veto
+        ;   Reason = _{kind: dependency_out, unit: Id, reason: Veto}
+        )
+    ;   record(unit(Id, Facts)),
+        unit_dict(Id, Facts, Unit)
+    ->  append(Ids, Unit.requires, Next),
+        vetoed_beneath(Next, [Id|Seen], Reason)
+    ;   vetoed_beneath(Ids, [Id|Seen], Reason)
     ).
 
 try_changes(Id, Changes) :-
@@ -328,33 +405,65 @@ search(Left, Id, Question, Made, Changes) :-
     select(Question, Reply),
     (   get_dict(error, Reply, Error)
     ->  Changes = none(_{kind: contradicts_itself, units: [Id, Error.kind]})
-    ;   member([Id|_], Reply.active)
+    ;   chosen(Reply, Id)
     ->  irreducible(Made, Id, Question, Changes)
-    ;   reasons_of(Id, Question, Reply, Reasons),
-        remedies(_{unit: Id, reasons: Reasons}, Remedy),
-        step(Remedy, Left, Id, Question, Made, Changes)
+    ;   findall(Outcome, outcome(Id, [Id], Question, Reply, Outcome), Outcomes),
+        step(Outcomes, Left, Id, Question, Made, Changes)
     ).
 
-step(Remedy, Left, Id, Question, Made, Changes) :-
-    (   get_dict(blocker, Remedy, Blocker)
-    ->  Changes = none(Blocker)
-    ;   get_dict(look_at, Remedy.change, Other)
-    ->  what_if(Other, Inner),
-        (   is_list(Inner),
-            Inner = [Change|_]
-        ->  Next is Left - 1,
-            made(Change, Question, Question1),
-            search(Next, Id, Question1, [Change|Made], Changes)
-        ;   Changes = Inner
-        )
-    ;   dict_pairs(Remedy.change, _, [What-Value]),
+chosen(Reply, Id) :-
+    member([Id|_], Reply.active),
+    !.
+
+%   outcome(+Id, +Seen, +Question, +Reply, -Outcome) is nondet: for each reason that keeps Id out the `change(C)`
+%   that removes it, or the `blocker(Reason)` that none removes, beneath its requirements too.
+outcome(Id, Seen, Question, Reply, Outcome) :-
+    reasons_of(Id, Question, Reply, Reasons),
+    outcome_of(Reasons, Id, Seen, Question, Reply, Outcome).
+
+outcome_of([Reason|Reasons], Id, Seen, Question, Reply, Outcome) :-
+    remedies(_{unit: Id, reasons: [Reason]}, Remedy),
+    (   get_dict(blocker, Remedy, Blocker),
+        Blocker.kind \== none
+    ->  Outcome = blocker(Blocker)
+    ;   get_dict(change, Remedy, Dict),
+        removes(Dict, Reason, Seen, Question, Reply, Outcome)
+    ;   outcome_of(Reasons, Id, Seen, Question, Reply, Outcome)
+    ).
+
+removes(Dict, Reason, Seen, Question, Reply, Outcome) :-
+    (   get_dict(look_at, Dict, Unit)
+    ->  \+ memberchk(Unit, Seen),
+        beneath(Unit, Reason, Seen, Reply, Other),
+        outcome(Other, [Other|Seen], Question, Reply, Outcome)
+    ;   dict_pairs(Dict, _, [What-Value]),
         Change =.. [What, Value],
-        (   ( Left =:= 0 ; memberchk(Change, Made) )
+        Outcome = change(Change)
+    ).
+
+%   beneath(+Unit, +Reason, +Seen, +Reply, -Other): the requirement that is out, or where it came in by a stand-in
+%   that does not count for the host, what it requires itself.
+beneath(Unit, Reason, Seen, Reply, Other) :-
+    (   \+ chosen(Reply, Unit)
+    ->  Other = Unit
+    ;   get_dict(reason, Reason, Because),
+        get_dict(unit, Because, Other),
+        \+ memberchk(Other, Seen),
+        \+ chosen(Reply, Other)
+    ).
+
+step(Outcomes, Left, Id, Question, Made, Changes) :-
+    (   member(change(Change), Outcomes),
+        \+ memberchk(Change, Made)
+    ->  (   Left =:= 0
         ->  Changes = none(_{kind: no_evidence})
         ;   Next is Left - 1,
             made(Change, Question, Question1),
             search(Next, Id, Question1, [Change|Made], Changes)
         )
+    ;   member(blocker(Blocker), Outcomes)
+    ->  Changes = none(Blocker)
+    ;   Changes = none(_{kind: no_evidence})
     ).
 
 %   made(+Change, +Question0, -Question): the policy with the change made.
@@ -395,7 +504,8 @@ reasons_of(Id, Question, Reply, Reasons) :-
 irreducible(Made, Id, Question0, Changes) :-
     question(Base0),
     Base = Base0.put(catalog, Question0.catalog),
-    drop_idle(Made, Made, Id, Base, Changes).
+    reverse(Made, Ordered),
+    drop_idle(Ordered, Ordered, Id, Base, Changes).
 
 drop_idle([], Kept, _, _, Kept).
 drop_idle([Change|Rest], Kept0, Id, Base, Kept) :-
@@ -403,7 +513,7 @@ drop_idle([Change|Rest], Kept0, Id, Base, Kept) :-
     foldl_made(Fewer, Base, Question),
     (   select(Question, Reply),
         \+ get_dict(error, Reply, _),
-        member([Id|_], Reply.active)
+        chosen(Reply, Id)
     ->  drop_idle(Rest, Fewer, Id, Base, Kept)
     ;   drop_idle(Rest, Kept0, Id, Base, Kept)
     ).

@@ -18,27 +18,52 @@ _HOMES = {
     "Activation": "rlm.model.unit",
     "Admitted": "rlm.model.turn",
     "Answer": "rlm.runtime.answer",
+    "Approval": "rlm.tools.authority",
+    "Authority": "rlm.tools.authority",
+    "Budget": "rlm.model.budget",
+    "Cancellation": "rlm.tools.cancellation",
+    "CancelToken": "rlm.runtime.cancel",
     "Catalog": "rlm.catalog.catalog",
     "Class": "rlm.model.turn",
     "CompiledContext": "rlm.compiler.view",
+    "Completion": "rlm.runtime.completion",
+    "Context": "rlm.runtime.context.context",
+    "Decision": "rlm.tools.authority",
     "Effect": "rlm.tools.function",
+    "Grant": "rlm.tools.grant",
     "Kind": "rlm.model.unit",
     "Ledger": "rlm.model.ledger",
     "Message": "rlm.model.turn",
     "Mode": "rlm.model.policy",
+    "Pin": "rlm.skills.profile",
     "Policy": "rlm.model.policy",
+    "Profile": "rlm.skills.profile",
+    "Projection": "rlm.tools.function",
     "Reason": "rlm.model.selection",
+    "Registry": "rlm.tools.registry",
     "Representation": "rlm.model.unit",
     "Session": "rlm.compiler.session",
     "State": "rlm.model.selection",
+    "Tier": "rlm.tools.authority",
     "Tool": "rlm.tools.function",
+    "ToolOutcome": "rlm.tools.outcome",
+    "ToolRequest": "rlm.tools.authority",
     "Trigger": "rlm.model.unit",
     "Trust": "rlm.model.unit",
     "Unit": "rlm.model.unit",
     "aask": "rlm.runtime.ask",
+    "achat": "rlm.runtime.chat",
     "acompile": "rlm.compiler.compile",
+    "acomplete": "rlm.runtime.complete",
+    "areplay": "rlm.runtime.complete",
+    "arun_plan": "rlm.runtime.complete",
     "ask": "rlm.runtime.ask",
+    "cancelled": "rlm.tools.cancellation",
+    "chat": "rlm.runtime.chat",
     "compile": "rlm.compiler.compile",
+    "complete": "rlm.runtime.complete",
+    "replay": "rlm.runtime.complete",
+    "run_plan": "rlm.runtime.complete",
     "tool": "rlm.tools.function",
 }
 
@@ -51,6 +76,7 @@ if TYPE_CHECKING:
     from rlm.compiler.compile import compile as compile  # noqa: A004
     from rlm.compiler.session import Session as Session
     from rlm.compiler.view import CompiledContext as CompiledContext
+    from rlm.model.budget import Budget as Budget
     from rlm.model.ledger import Ledger as Ledger
     from rlm.model.policy import Mode as Mode
     from rlm.model.policy import Policy as Policy
@@ -80,9 +106,33 @@ if TYPE_CHECKING:
     from rlm.runtime.answer import Answer as Answer
     from rlm.runtime.ask import aask as aask
     from rlm.runtime.ask import ask as ask
+    from rlm.runtime.chat import achat as achat
+    from rlm.runtime.chat import chat as chat
+    from rlm.runtime.cancel import CancelToken as CancelToken
+    from rlm.runtime.complete import acomplete as acomplete
+    from rlm.runtime.complete import areplay as areplay
+    from rlm.runtime.complete import arun_plan as arun_plan
+    from rlm.runtime.complete import complete as complete
+    from rlm.runtime.complete import replay as replay
+    from rlm.runtime.complete import run_plan as run_plan
+    from rlm.runtime.completion import Completion as Completion
+    from rlm.runtime.context.context import Context as Context
+    from rlm.skills.profile import Pin as Pin
+    from rlm.skills.profile import Profile as Profile
+    from rlm.tools.authority import Approval as Approval
+    from rlm.tools.authority import Authority as Authority
+    from rlm.tools.authority import Decision as Decision
+    from rlm.tools.authority import Tier as Tier
+    from rlm.tools.authority import ToolRequest as ToolRequest
+    from rlm.tools.cancellation import Cancellation as Cancellation
+    from rlm.tools.cancellation import cancelled as cancelled
     from rlm.tools.function import Effect as Effect
+    from rlm.tools.function import Projection as Projection
     from rlm.tools.function import Tool as Tool
     from rlm.tools.function import tool as tool
+    from rlm.tools.grant import Grant as Grant
+    from rlm.tools.outcome import ToolOutcome as ToolOutcome
+    from rlm.tools.registry import Registry as Registry
 
 
 def __getattr__(name: str) -> Any:

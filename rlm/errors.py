@@ -169,6 +169,7 @@ def _restore_provider_error(
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``"; did you mean 'x'?"`` for the closest known word, or an empty string."""
-    close = difflib.get_close_matches(word, [str(name) for name in known], n=1, cutoff=0.6)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    """``"; did you mean 'x'?"`` for the closest known word, or the only one that begins so; else an empty string."""
+    names = [str(name) for name in known]
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6) or [name for name in names if name.startswith(word)]
+    return f"; did you mean {close[0]!r}?" if word and len(close) == 1 else ""

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlm.catalog.facts import said_of
 from rlm.catalog.postings import Postings, numpy_is_there
@@ -18,6 +18,10 @@ from rlm.errors import CatalogError, ConfigurationError, did_you_mean
 from rlm.model.unit import Unit
 from rlm.symbolic.engine import engine
 from rlm.symbolic.values import JsonValue
+
+if TYPE_CHECKING:
+    from rlm.skills.library import Library
+    from rlm.skills.limits import SkillPolicy
 
 STEMMERS = (
     *("none", "danish", "dutch", "english", "finnish", "french", "german", "hungarian", "italian"),
@@ -66,6 +70,7 @@ class Catalog:
         self._stemmer = stemmer
         self._lock = threading.RLock()
         self._units: dict[str, Unit] = {}
+        self._skill_files: dict[str, tuple[str, ...]] = {}
         self._snapshot: Snapshot | None = None
         self._sum = 0
         self._revision = 0
@@ -209,6 +214,64 @@ class Catalog:
         from rlm.catalog.imports import units_of_list
 
         return self.add(*units_of_list(tools, source, host), replace=replace)
+
+    def add_skills(
+        self,
+        path: str | Path,
+        *,
+        policy: SkillPolicy | None = None,
+        scope: str = "local",
+        strict: bool = False,
+        replace: bool = False,
+        **host: Any,
+    ) -> Library:
+        """Register the skills at ``path``: a folder of skills, one skill's folder, or one SKILL.md.
+
+        One bad file never costs another one: look at the result's ``entries`` for what was refused and why, or
+        call its ``raise_for_refused()``. Nothing in a file can pin, trust, grant or weigh anything; units are of
+        trust ``stranger`` unless ``trust="host"``.
+
+        Args:
+            path: resolved once; nothing outside of it is read.
+            policy: limits of the loader.
+            scope: the host's word for where the skills come from. A second skill of a name is
+                ``skill:<scope>/<name>``; it never takes the place of the first.
+            strict: refuse what deviates from the Agent Skills standard.
+            replace: admit a file anew whose text is not the one that was registered.
+            host: host-only fields of every unit (``trust``, ``activation``, ``priority`` ...).
+
+        Raises:
+            CatalogError: ``no_such_path``, ``unknown_field``, and as ``add``. Nothing is registered then.
+            UnitError: a field of the host is wrong.
+        """
+        from rlm.catalog.skills import placed
+        from rlm.skills.library import load
+
+        library = load(path, policy=policy, scope=scope, strict=strict)
+        with self._lock:
+            self._alive()
+            plan = placed(library, self._units, self._skill_files, host, replacing=replace)
+            kept = {id: unit for id, unit in self._units.items() if id not in plan.gone}
+            changed = check_batch(kept, plan.units, replace=False, allow_missing=False)
+            if changed or plan.gone:
+                self._apply({**kept, **{unit.id: unit for unit in changed}})
+            self._skill_files.update(plan.files)
+            return plan.library
+
+    def add_bundle(self, profile: Any = None, *, replace: bool = False) -> int:
+        """Register the bundled skills, pinned, or those of another profile (see ``rlm.Profile``).
+
+        Args:
+            profile: a ``Profile``, a list of skills, ``"on"`` or ``"off"``; the default profile if not given.
+            replace: as in ``add``.
+
+        Raises:
+            ConfigurationError: ``unknown_skill``; CatalogError: as ``add``.
+        """
+        from rlm.skills.bundle import standing_units
+        from rlm.skills.profile import Profile
+
+        return self.add(*standing_units(Profile.of(profile)), replace=replace)
 
     def _apply(self, units: dict[str, Unit]) -> None:
         before = self._units

@@ -14,12 +14,13 @@ they stand in it, and come from the host's call alone. All problems of a file ar
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from rlm.errors import CatalogError, UnitError, did_you_mean
-from rlm.model.base import digest_of
+from rlm.model.base import canonical_json, digest_of
 from rlm.model.unit import INDEXED_DESCRIPTION, Provenance, Trust, Unit
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
@@ -27,6 +28,7 @@ HOST_FIELDS = frozenset({"trust", "provenance", *("namespace", "category", "serv
     *("activation", "visible", "available", "requires", "suggests", "conflicts", "supersedes"),
     *("requires_capability", "triggers", "aliases", "examples", "version"),
 }
+_LOOK_AHEAD = 65_536
 _SPELLINGS = ("parameters", "input_schema", "inputSchema")
 _KNOWN = frozenset({"name", "title", "namespace", "description", "annotations", "type", "function", *_SPELLINGS})
 _IGNORED = frozenset({"strict", "cache_control", "outputSchema", "icons", "execution", "_meta", "defer_loading"})
@@ -60,18 +62,35 @@ def units_of_list(tools: Any, source: str, host: Mapping[str, Any]) -> list[Unit
 
 
 def read_file(path: Path, host: Mapping[str, Any]) -> tuple[list[Unit], list[dict[str, Any]]]:
-    """The units that a file has, and every finding: ``{level, kind, file, line, field, message}``."""
+    """The units that a file has, and every finding: ``{level, kind, file, line, field, message}``.
+
+    A pipe is read to its end; a device is not read.
+    """
     host = _checked_host(host)
     source = str(path)
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            return [], [_finding(source, 0, "", "oversize", f"over {MAX_FILE_BYTES} bytes")]
-        data = path.read_bytes()
+        data = _bytes(path)
     except OSError as problem:
         return [], [_finding(source, 0, "", "unreadable", problem.strerror or str(problem))]
+    except ValueError as problem:  # a name that cannot be one
+        return [], [_finding(source, 0, "", "unreadable", str(problem))]
+    if data is None:
+        return [], [_finding(source, 0, "", "oversize", f"over {MAX_FILE_BYTES} bytes")]
     rows, findings = _rows(data, source)
     units, more = _units(rows, source, host, shown_as=path.name)
     return units, sorted(findings + more, key=lambda finding: finding["line"])
+
+
+def _bytes(path: Path) -> bytes | None:
+    """What is in a file, None where that is too much."""
+    kind = path.stat()
+    if stat.S_ISCHR(kind.st_mode) or stat.S_ISBLK(kind.st_mode):
+        raise OSError("a device, no file")
+    if kind.st_size > MAX_FILE_BYTES:
+        return None
+    with path.open("rb") as file:
+        data = file.read(MAX_FILE_BYTES + 1)  # a pipe has no size
+    return data if len(data) <= MAX_FILE_BYTES else None
 
 
 def _raise(kind: str, findings: list[dict[str, Any]]) -> None:
@@ -124,12 +143,13 @@ def _rows(data: bytes, source: str) -> tuple[list[Row], list[dict[str, Any]]]:
 
 
 def _is_whole_document(data: bytes) -> bool:
-    """Whether the file is one JSON object and not one a line."""
+    """Whether the file is one JSON object and not one a line (of which the first one may be broken)."""
     first = data.lstrip().split(b"\n", 1)[0]
     try:
         json.loads(first)
     except (ValueError, RecursionError):
-        return True
+        later = [line for line in data.lstrip()[len(first) : len(first) + _LOOK_AHEAD].split(b"\n") if line.strip()]
+        return not later or first.rstrip().endswith(b"[") or not all(line.startswith(b"{") for line in later)
     return b'"tools"' in first and len(data.strip().split(b"\n", 1)) == 1
 
 
@@ -201,6 +221,11 @@ def _units(
             field = _field(where, str(problem.detail.get("field", "")))
             findings.append(_finding(source, line, field, problem.kind, problem.message))
             continue
+        except (TypeError, ValueError, RecursionError):  # from the digest of what is no JSON value
+            findings.extend(
+                _finding(source, line, _field(where, field), "not_json", what) for field, what in _no_json(item)
+            )
+            continue
         if unit.id in units:
             if units[unit.id].provenance.digest != unit.provenance.digest:
                 message = f"duplicate id {unit.id!r}, first on line {places[unit.id]}"
@@ -228,7 +253,9 @@ def _problems(item: Any) -> Iterator[tuple[str, str, str, str]]:
         yield "error", "wrong_type", "function", f"an object is wanted, not {_type(inner)}"
         return
     for field in dict.fromkeys([*item, *inner]):
-        if field in HOST_FIELDS and field != "namespace":
+        if not isinstance(field, str):
+            yield "error", "wrong_type", repr(field)[:40], "the name of a field is a string"
+        elif field in HOST_FIELDS and field != "namespace":
             yield "error", "host_only_field", field, f"{field!r} is the host's to say; no material can set it"
         elif field not in _KNOWN and field not in _IGNORED:
             yield "error", "unknown_field", field, f"no such field{did_you_mean(field, _KNOWN)}"
@@ -242,6 +269,15 @@ def _problems(item: Any) -> Iterator[tuple[str, str, str, str]]:
             yield "error", "wrong_type", field, f"a JSON Schema object is wanted, not {_type(inner[field])}"
     if sum(field in inner for field in _SPELLINGS) > 1:
         yield "error", "duplicate_field", "parameters", f"only one of {', '.join(_SPELLINGS)} may stand in a tool"
+
+
+def _no_json(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """``(field, message)`` for each field of a tool that is no JSON value."""
+    for field, value in item.get("function", item).items():
+        try:
+            canonical_json(value)
+        except (TypeError, ValueError, RecursionError) as problem:
+            yield field, f"no JSON value: {problem}"
 
 
 def _type(value: Any) -> str:

@@ -33,17 +33,22 @@ class Postings:
     """For each term the units that have it, with weights, by the rules' numbers for units."""
 
     def __init__(self) -> None:
+        self._seen: Snapshot | None = None
+        self._start()
+
+    def _start(self) -> None:
         self._units: dict[str, array[int]] = {}
         self._weights: dict[str, array[int]] = {}
         self._numbers: dict[str, int] = {}
         self._dead: list[int] = []
         self._next = 1
-        self._seen: Snapshot | None = None
 
     def follow(self, handle: int | None, snapshot: Snapshot) -> None:
         """Come up to date with the rules, which have just been told of ``snapshot``."""
         if self._seen is snapshot:
             return
+        if len(self._dead) > len(self._numbers) + _CHUNK:  # mostly units that went: ask for the others again
+            self._start()
         while True:
             reply = engine().call(
                 "catalog_vectors", {"catalog": handle, "first": self._next, "last": self._next + _CHUNK - 1}

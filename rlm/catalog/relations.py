@@ -8,6 +8,9 @@ from typing import Any
 from rlm.errors import CatalogError, did_you_mean
 from rlm.model.unit import Unit
 
+HINTS = 3
+"""For so many unknown ids of a batch the closest known one is looked for."""
+
 
 def check_batch(
     known: Mapping[str, Unit], batch: Iterable[object], *, replace: bool, allow_missing: bool
@@ -52,11 +55,13 @@ def _finding(kind: str, unit: str, field: str, message: str) -> dict[str, Any]:
 
 
 def _unknown_dependencies(units: Iterable[Unit], known: Mapping[str, Unit]) -> Iterable[dict[str, Any]]:
+    hints = HINTS  # each compares with every id that there is
     for unit in units:
         for id in unit.requires:
             if id not in known:
-                message = f"requires unknown unit {id!r}{did_you_mean(id, known)}"
-                yield _finding("unknown_dependency", unit.id, "requires", message)
+                hint = did_you_mean(id, known) if hints > 0 else ""
+                hints -= 1
+                yield _finding("unknown_dependency", unit.id, "requires", f"requires unknown unit {id!r}{hint}")
 
 
 def _supersession_cycles(units: Mapping[str, Unit]) -> Iterable[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -20,8 +21,12 @@ from rlm.cli.options import (
     Pins,
     Query,
     Selections,
+    SkillFolders,
+    TimeLimit,
+    ToolPlace,
 )
 from rlm.cli.outcome import failed, print_json, told
+from rlm.cli.skills import app as skills_app
 
 app = typer.Typer(
     name="rlm",
@@ -33,13 +38,35 @@ app = typer.Typer(
 )
 catalog_app = typer.Typer(help="Look at catalog files.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(catalog_app, name="catalog")
+app.add_typer(skills_app, name="skills")
 
 
 def run() -> None:
     """Run the command line."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed before we began
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until the end
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a letter that cannot be written is no reason to fail
-    app()
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except OSError as problem:
+        if problem.filename is not None:  # a file, not one of our streams
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is still to be flushed
+        raise _unwritten(problem) from None
+
+
+def _unwritten(problem: OSError) -> SystemExit:
+    """The end of a program whose output cannot be written. Where its reader has gone, there is nothing to say."""
+    if not isinstance(problem, BrokenPipeError):
+        what = problem.strerror or str(problem)
+        error = {"phase": "configuration", "kind": "cannot_write", "message": f"the output cannot be written: {what}"}
+        failed({**error, "detail": {}})
+    return SystemExit(1)
 
 
 def _version(wanted: bool) -> None:
@@ -63,7 +90,8 @@ def options(
 @told
 def compile_command(
     query: Query,
-    catalog: CatalogFiles,
+    catalog: CatalogFiles = None,
+    skills: SkillFolders = None,
     capability: Capabilities = None,
     budget: Budget = None,
     mode: Mode = "compiled",
@@ -79,7 +107,9 @@ def compile_command(
     """Show what one request would show, and why."""
     from rlm.cli import work
 
-    view = work.compiled(query, catalog, pin, work.policy(capability, budget, mode, select, deny, limit))
+    view = work.compiled(
+        query, work.named(catalog, skills), pin, work.policy(capability, budget, mode, select, deny, limit)
+    )
     if save is not None:
         work.save(view, save)
     if json_output:
@@ -95,7 +125,8 @@ def compile_command(
 def explain(
     query: Query,
     unit: Annotated[str, typer.Argument(help="Id of a unit, for example tool:git_diff.")],
-    catalog: CatalogFiles,
+    catalog: CatalogFiles = None,
+    skills: SkillFolders = None,
     capability: Capabilities = None,
     budget: Budget = None,
     mode: Mode = "compiled",
@@ -108,7 +139,9 @@ def explain(
     """Say why a unit is shown or not, and what would have to change."""
     from rlm.cli import work
 
-    view = work.compiled(query, catalog, pin, work.policy(capability, budget, mode, select, deny, limit))
+    view = work.compiled(
+        query, work.named(catalog, skills), pin, work.policy(capability, budget, mode, select, deny, limit)
+    )
     explanation, change = view.explain(unit), view.what_if(unit)
     if json_output:
         print_json({**explanation.to_dict(), "what_if": change.to_dict()})
@@ -122,11 +155,12 @@ def explain(
 @told
 def ask(
     query: Query,
-    catalog: CatalogFiles,
+    catalog: CatalogFiles = None,
+    skills: SkillFolders = None,
     model: Annotated[
-        str, typer.Option("--model", help="local, openai:NAME, openrouter:VENDOR/NAME or http://HOST/v1#NAME.")
+        str, typer.Option("--model", help="local, openai:NAME, anthropic:NAME, openrouter:VENDOR/NAME, http://HOST/v1#NAME.")
     ] = "local",
-    tools: Annotated[str, typer.Option("--tools", help="Where schemas stand: native or text.")] = "native",
+    tools: ToolPlace = None,
     capability: Capabilities = None,
     budget: Budget = None,
     mode: Mode = "compiled",
@@ -135,12 +169,11 @@ def ask(
     deny: Denials = None,
     limit: Limit = 64,
     max_output_tokens: Annotated[
-        int | None, typer.Option("--max-output-tokens", metavar="N", min=1, help="Tokens that the reply may take.")
+        int | None, typer.Option(
+            "--max-output-tokens", metavar="N", min=1, help="Tokens that the reply may take; 256 for local."
+        ),
     ] = None,
-    time_limit: Annotated[
-        float,
-        typer.Option("--time-limit", metavar="SECONDS", help="For everything, the start of a local model included."),
-    ] = 120.0,
+    time_limit: TimeLimit = 120.0,
     json_output: AsJson = False,
 ) -> None:
     """Compile, send one request, print the answer.
@@ -151,7 +184,7 @@ def ask(
 
     answer = work.asked(
         query,
-        catalog,
+        work.named(catalog, skills),
         pin,
         work.policy(capability, budget, mode, select, deny, limit),
         model=model,
@@ -173,10 +206,8 @@ def ask(
 @told
 def repl(
     query: Annotated[str | None, typer.Argument(help="What the user says; or open a --session.")] = None,
-    catalog: Annotated[
-        list[Path] | None,
-        typer.Option("--catalog", "-c", metavar="FILE", exists=True, dir_okay=False, help="Tools; repeatable."),
-    ] = None,
+    catalog: CatalogFiles = None,
+    skills: SkillFolders = None,
     session: Annotated[
         Path | None,
         typer.Option("--session", metavar="FILE", exists=True, dir_okay=False, help="A session file (*.rlm)."),
@@ -196,11 +227,9 @@ def repl(
         raise typer.BadParameter("give a QUERY with --catalog FILE, or --session FILE")
     if session is not None:
         status = work.prompt(session)
-    elif not catalog:
-        raise typer.BadParameter("a QUERY needs --catalog FILE")
     else:
         policy = work.policy(capability, budget, mode, select, deny, limit)
-        status = work.prompt_view(work.compiled(query or "", catalog, pin, policy))
+        status = work.prompt_view(work.compiled(query or "", work.named(catalog, skills), pin, policy))
     raise typer.Exit(status)
 
 

@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from rlm.errors import did_you_mean
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    """What reads an option that takes one of a few words; another one is a mistake of usage, with the right one."""
+
+    def read(given: str) -> str:
+        if given in words:
+            return given
+        raise typer.BadParameter(f"{given!r} is none of {', '.join(words)}{did_you_mean(given, words)}")
+
+    return read
+
+
+def _seconds(given: str) -> float:
+    """Seconds that a thing may take."""
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise typer.BadParameter(f"{given!r} is no number of seconds above 0")
+    return seconds
+
+
 Query = Annotated[str, typer.Argument(help="What the user says.")]
 CatalogFiles = Annotated[
-    list[Path],
+    list[Path] | None,
     typer.Option(
         "--catalog",
         "-c",
@@ -18,6 +45,10 @@ CatalogFiles = Annotated[
         dir_okay=False,
         help="JSON Lines or JSON file of tools; repeatable.",
     ),
+]
+SkillFolders = Annotated[
+    list[Path] | None,
+    typer.Option("--skills", metavar="DIR", exists=True, help="A folder of skills, as strangers' text; repeatable."),
 ]
 Capabilities = Annotated[
     list[str] | None,
@@ -28,7 +59,27 @@ Capabilities = Annotated[
 Budget = Annotated[
     int | None, typer.Option("--budget", metavar="N", min=0, help="Tokens that the whole request may take.")
 ]
-Mode = Annotated[str, typer.Option("--mode", metavar="MODE", help="compiled, or all_tools.")]
+Mode = Annotated[
+    str, typer.Option("--mode", metavar="MODE", parser=_one_of("compiled", "all_tools"), help="compiled, or all_tools.")
+]
+ToolPlace = Annotated[
+    str | None,
+    typer.Option(
+        "--tools",
+        metavar="PLACE",
+        parser=_one_of("native", "text"),
+        help="Where schemas stand: native or text; default: native, but text for local.",
+    ),
+]
+TimeLimit = Annotated[
+    float,
+    typer.Option(
+        "--time-limit",
+        metavar="SECONDS",
+        parser=_seconds,
+        help="For everything, the start of a local model included.",
+    ),
+]
 Pins = Annotated[list[str] | None, typer.Option("--pin", metavar="ID", help="A unit to show always; repeatable.")]
 Selections = Annotated[
     list[str] | None, typer.Option("--select", metavar="ID", help="A unit to choose now; repeatable.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -10,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import typer
 
+from rlm.cli.terminal import one_object, visible
 from rlm.errors import RlmError
 
 P = ParamSpec("P")
@@ -32,16 +32,11 @@ def told(command: Callable[P, T]) -> Callable[P, T]:
 def failed(error: Mapping[str, Any]) -> typer.Exit:
     """Tell an error as ``{"error": ...}`` on stderr, after a sentence where a person reads it; then raise this."""
     if sys.stderr.isatty():
-        typer.secho(f"rlm: {error['message']}", fg="red", err=True)
-    print(json.dumps({"error": error}, ensure_ascii=False, default=str), file=sys.stderr)
+        typer.secho(visible(f"rlm: {error['message']}"), fg="red", err=True)
+    print(one_object({"error": error}, sys.stderr), file=sys.stderr)
     return typer.Exit(1)
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """One JSON object on stdout, in letters that stdout can write."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    try:
-        text.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeEncodeError:
-        text = json.dumps(value, default=str)
-    print(text)
+    """One JSON object on stdout."""
+    print(one_object(value, sys.stdout))

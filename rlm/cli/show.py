@@ -11,6 +11,7 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
+from rlm.cli.terminal import visible
 from rlm.compiler.explain import Change, Explanation
 from rlm.compiler.view import CompiledContext
 
@@ -103,12 +104,12 @@ def findings(file: Path, units: int, found: Iterable[Mapping[str, Any]]) -> None
 
 def line(text: str = "", *, style: str = "") -> None:
     """A line or a paragraph; the terminal wraps it, a pipe does not."""
-    console.print(Text(text, style=style), soft_wrap=not console.is_terminal)
+    console.print(Text(visible(text), style=style), soft_wrap=not console.is_terminal)
 
 
 def rows(heads: Sequence[str], cells: Iterable[Sequence[str]], *, right: Sequence[int] = (), style: str = "") -> None:
     """A table whose columns are as wide as they like, while the last one keeps a good part of the line."""
-    lines = [tuple(row) for row in cells]
+    lines = [tuple(visible(cell) for cell in row) for row in cells]
     table = Table(box=None, pad_edge=False, header_style="bold", style=style)
     widths = _widths([max(map(len, column)) for column in zip(heads, *lines, strict=True)])
     for place, (head, width) in enumerate(zip(heads, widths, strict=True)):

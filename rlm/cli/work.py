@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from rlm.catalog.catalog import Catalog
 from rlm.catalog.imports import read_file, units_of_file
@@ -19,14 +23,32 @@ if TYPE_CHECKING:
     from rlm.runtime.answer import Answer
 
 
-def load(files: Iterable[Path], pins: Iterable[str] | None) -> Catalog:
-    """A catalog of the files' tools, with the pinned ones pinned."""
-    pinned = set(pins or ())
-    units = [unit for file in files for unit in units_of_file(file, {})]
+@dataclass(frozen=True)
+class Named:
+    """What a command line names: files of tools and folders of skills."""
+
+    files: tuple[Path, ...] = ()
+    skills: tuple[Path, ...] = ()
+
+
+def named(files: Iterable[Path] | None, skills: Iterable[Path] | None) -> Named:
+    """What is named; a mistake of usage where that is nothing."""
+    found = Named(tuple(files or ()), tuple(skills or ()))
+    if not (found.files or found.skills):
+        raise typer.BadParameter("a QUERY needs --catalog FILE or --skills DIR")
+    return found
+
+
+def load(named: Named, pins: Iterable[str] | None) -> Catalog:
+    """A catalog of the files' tools and the folders' skills, with the pinned ones pinned."""
+    catalog = Catalog(unit for file in named.files for unit in units_of_file(file, {}))
+    for folder in named.skills:
+        refused = catalog.add_skills(folder).refused
+        if refused:
+            print(f"rlm: {len(refused)} refused; see: rlm skills check {folder}", file=sys.stderr)
     always = {"activation": Activation.ALWAYS}
-    catalog = Catalog(unit.model_copy(update=always) if unit.id in pinned else unit for unit in units)
-    for id in sorted(pinned):
-        catalog[id]  # where it is not there, this says so
+    pinned = [catalog[id].model_copy(update=always) for id in sorted(set(pins or ()))]
+    catalog.add(*pinned, replace=True)
     return catalog
 
 
@@ -49,16 +71,16 @@ def policy(
     )
 
 
-def compiled(query: str, files: Iterable[Path], pins: Iterable[str] | None, policy: Policy) -> CompiledContext:
+def compiled(query: str, named: Named, pins: Iterable[str] | None, policy: Policy) -> CompiledContext:
     """The view of a command."""
-    return compile_view(load(files, pins), query, policy=policy)
+    return compile_view(load(named, pins), query, policy=policy)
 
 
-def asked(query: str, files: Iterable[Path], pins: Iterable[str] | None, policy: Policy, **options: Any) -> Answer:
+def asked(query: str, named: Named, pins: Iterable[str] | None, policy: Policy, **options: Any) -> Answer:
     """The answer of a model."""
     from rlm.runtime.ask import ask
 
-    return ask(query, load(files, pins), policy=policy, **options)
+    return ask(query, load(named, pins), policy=policy, **options)
 
 
 def checked(file: Path) -> tuple[int, list[dict[str, Any]]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from functools import partial
-from typing import Any, Literal
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import partial, wraps
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from rlm.catalog.catalog import Catalog
 from rlm.catalog.snapshot import Snapshot
@@ -14,7 +14,7 @@ from rlm.compiler.fit import fitted
 from rlm.compiler.render import Shown
 from rlm.compiler.tokens import counter
 from rlm.compiler.view import CompiledContext
-from rlm.errors import CompileError, ConfigurationError
+from rlm.errors import CompileError, ConfigurationError, did_you_mean
 from rlm.model.base import digest_of, plain
 from rlm.model.ledger import Ledger
 from rlm.model.policy import Policy
@@ -23,8 +23,14 @@ from rlm.model.turn import Admitted, Class, Message, Turn, turn_of
 from rlm.model.unit import Unit
 from rlm.symbolic.engine import engine
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 FORMAT = 1
 """Raised whenever the same material may give other text or another choice."""
+
+PLACES = ("native", "text")
+"""Where full schemas stand: in the provider's ``tools`` field, or in the text."""
 
 
 def compile(
@@ -44,7 +50,7 @@ def compile(
     tools: Literal["native", "text"] = "native",
     pack: bool = True,
 ) -> CompiledContext:
-    """Compile what one request shows.
+    """Compile what one request shows. ``acompile`` does the same without holding up an event loop.
 
     Args:
         catalog: the units.
@@ -93,23 +99,44 @@ def compile(
     return catalog.cache(key, view._snapshot.revision, view)  # type: ignore[no-any-return]
 
 
-async def acompile(catalog: Catalog, text: str | None = None, **options: Any) -> CompiledContext:
-    """As ``compile``, without holding up the event loop."""
-    import anyio.to_thread
+def _awaited(function: Callable[P, T], name: str) -> Callable[P, Coroutine[Any, Any, T]]:
+    """The same without holding up the event loop: same parameters, same documentation."""
 
-    return await anyio.to_thread.run_sync(partial(compile, catalog, text, **options))
+    @wraps(function)
+    async def awaited(*args: P.args, **kwargs: P.kwargs) -> T:
+        import anyio.to_thread
+
+        return await anyio.to_thread.run_sync(partial(function, *args, **kwargs))
+
+    awaited.__name__ = awaited.__qualname__ = name
+    return awaited
+
+
+acompile = _awaited(compile, "acompile")
 
 
 def _checked(catalog: Any, policy: Any, tools: str) -> Policy:
     if not isinstance(catalog, Catalog):
         kind = type(catalog).__name__
         raise ConfigurationError("not_a_catalog", f"a Catalog is wanted, not {kind}: rlm.Catalog(units)")
-    if tools not in ("native", "text"):
-        raise ConfigurationError("invalid_option", f"tools must be 'native' or 'text', not {tools!r}")
+    checked_place(tools)
+    return checked_policy(policy)
+
+
+def checked_place(tools: Any) -> None:
+    """Raises: ConfigurationError ``invalid_option`` where that is no place for schemas."""
+    if tools not in PLACES:
+        hint = did_you_mean(str(tools), PLACES)
+        raise ConfigurationError("invalid_option", f"tools must be 'native' or 'text', not {tools!r}{hint}")
+
+
+def checked_policy(policy: Any) -> Policy:
+    """The host's policy, the default one where there is none. Raises: ConfigurationError ``not_a_policy``."""
     if policy is None:
         return Policy()
     if not isinstance(policy, Policy):
-        raise ConfigurationError("not_a_policy", f"a Policy is wanted, not {type(policy).__name__}")
+        hint = f": rlm.Policy(**{policy!r})" if isinstance(policy, Mapping) else ""
+        raise ConfigurationError("not_a_policy", f"a Policy is wanted, not {type(policy).__name__}{hint[:200]}")
     return policy
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -27,7 +26,10 @@ NATIVE_MARGIN = 12
 T = TypeVar("T")
 
 _SENTENCE = 200
-_KEPT = 50_000
+KEPT_BYTES = 64 * 1024 * 1024
+"""Bytes of text, about, of blocks that are remembered."""
+
+_ENTRY = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,9 @@ class Blocks:
     def __init__(self, counter: TokenCounter, *, native: bool) -> None:
         self._counter = counter
         self._native = native
-        self._whole: OrderedDict[str, Block] = OrderedDict()
-        self._shorter: OrderedDict[str, tuple[Block, ...]] = OrderedDict()
+        self._whole: dict[str, Block] = {}
+        self._shorter: dict[str, tuple[Block, ...]] = {}
+        self._bytes = 0
         self._lock = threading.Lock()
 
     def full(self, unit: Unit) -> Block:
@@ -55,22 +58,27 @@ class Blocks:
         block = self._whole.get(unit.digest)
         if block is None:
             own = next((form for form in unit.representations if form.name == FULL), None)
-            block = self._keep(self._whole, unit, self._full(unit, own))
+            block = self._full(unit, own)
+            self._keep(self._whole, unit, block, len(block.text))
         return block
 
     def of(self, unit: Unit) -> tuple[Block, ...]:
         """All of the unit's blocks, ``full`` first."""
         blocks = self._shorter.get(unit.digest)
         if blocks is None:
-            blocks = self._keep(self._shorter, unit, tuple(self._made(unit)))
+            blocks = tuple(self._made(unit))
+            self._keep(self._shorter, unit, blocks, sum(len(block.text) for block in blocks))
         return blocks
 
-    def _keep(self, kept: OrderedDict[str, T], unit: Unit, value: T) -> T:
+    def _keep(self, kept: dict[str, T], unit: Unit, value: T, size: int) -> None:
+        """Remember what was made; where that is too much, all else is forgotten."""
         with self._lock:
+            self._bytes += size + _ENTRY
+            if self._bytes > KEPT_BYTES:
+                self._whole.clear()
+                self._shorter.clear()
+                self._bytes = size + _ENTRY
             kept[unit.digest] = value
-            while len(kept) > _KEPT:
-                kept.popitem(last=False)
-        return value
 
     def _made(self, unit: Unit) -> list[Block]:
         own = {form.name: form for form in unit.representations if form.name != FULL}
@@ -170,8 +178,15 @@ def native_text(unit: Unit) -> str:
 
 
 def open_schema(schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A schema as providers want it: an object with properties."""
-    return {"type": "object", "properties": {}, **(schema or {})}
+    """A schema as providers want it: an object with properties. Nothing of it is the unit's own: a caller who
+    changes it changes no other request."""
+    return {"type": "object", "properties": {}, **_copied(schema or {})}
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def openai_tool(unit: Unit) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def texts(shown: Sequence[Shown]) -> Texts:
 
 
 def native_tools(shown: Sequence[Shown], wire: Wire) -> list[dict[str, Any]]:
-    """The callable tools in a provider's own spelling."""
+    """The callable tools in a provider's own spelling; they are the caller's to change."""
     spell = anthropic_tool if wire == "anthropic" else openai_tool
     return [spell(item.unit) for item in shown if item.callable]
 
@@ -97,9 +97,9 @@ def native_tools(shown: Sequence[Shown], wire: Wire) -> list[dict[str, Any]]:
 def conversation(turn: Turn) -> list[dict[str, Any]]:
     """The host's messages, the text of this turn where it is not the last of them, and what came after it."""
     said = [{"role": message.role, "content": message.content} for message in turn.messages]
-    last = next((message for message in reversed(said) if message["role"] == "user"), None)
-    if turn.text and (last is None or last["content"] != turn.text):
-        said.append({"role": "user", "content": turn.text})
+    now = {"role": "user", "content": turn.text}
+    if turn.text and said[-1:] != [now]:
+        said.append(now)
     return [*said, *({"role": message.role, "content": message.content} for message in turn.tail)]
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -12,6 +11,7 @@ from rlm.compiler import render
 from rlm.compiler.render import WIRES, Shown, Texts, Wire
 from rlm.compiler.wire import wire_name
 from rlm.errors import CompileError, ConfigurationError, ToolError, did_you_mean
+from rlm.model.base import plain
 from rlm.model.ledger import Ledger
 from rlm.model.policy import Policy
 from rlm.model.selection import Selection, State
@@ -65,6 +65,7 @@ class CompiledContext:
         self.ledger = ledger
         self.fingerprint = fingerprint
         self.timings_ms = dict(timings_ms)
+        self._by_wire_name = _wire_names(shown or ())
 
     def __repr__(self) -> str:
         tokens = f"{self.ledger.total} of {self.ledger.limit} tokens"
@@ -137,6 +138,7 @@ class CompiledContext:
         Raises:
             ToolError: ``tool_not_visible`` for anything that this view does not show as callable.
         """
+        self._rendered  # noqa: B018 - without it nothing is visible
         name = _called(tool_call)
         id = self._by_wire_name.get(name)
         if id is None:
@@ -146,10 +148,6 @@ class CompiledContext:
                 {"name": name, "visible": sorted(self._by_wire_name)},
             )
         return id
-
-    @cached_property
-    def _by_wire_name(self) -> dict[str, str]:
-        return {wire_name(id): id for id in self.callable}
 
     @property
     def _rendered(self) -> tuple[tuple[Shown, ...], Texts]:
@@ -206,7 +204,10 @@ class CompiledContext:
     # -- again --------------------------------------------------------------------------------------
 
     def recompile(self, *, text: str | None = None, needs: Any = (), signals: Any = None) -> CompiledContext:
-        """Compile the same catalog again with new evidence: a new text, needs or signals; all else stays."""
+        """Compile the same catalog again with new evidence: a new text, needs or signals; all else stays.
+
+        A new text goes on with the conversation, where there is one.
+        """
         from rlm.compiler.compile import compile as compile_view
 
         turn = self.turn
@@ -214,7 +215,7 @@ class CompiledContext:
             self._catalog,
             turn.text if text is None else text,
             policy=self.policy,
-            messages=turn.messages if text is None else (),
+            messages=turn.messages if text is None else self._said,
             tail=turn.tail if text is None else (),
             history=turn.history if text is None else (turn.text, *turn.history),
             needs=needs,
@@ -226,6 +227,11 @@ class CompiledContext:
             tools="native" if self._native else "text",
             pack=self._shown is not None,
         )
+
+    @property
+    def _said(self) -> list[dict[str, Any]]:
+        """The conversation, this turn included, where there is one."""
+        return render.conversation(self.turn) if self.turn.messages or self.turn.tail else []
 
     def save(self, path: str | Path) -> Path:
         """Write what a REPL needs to be asked about this compile (``swipl prolog/rlm.pl``, no Python).
@@ -243,7 +249,7 @@ class CompiledContext:
             "active": list(self.active),
             "tools": [id.partition(":")[2] for id in self.callable] if self._shown is not None else [],
             "packed_out": list(self.packed_out),
-            "rejected": {id: rows for id, rows in self.selection.rejected.items() if id not in self.active},
+            "rejected": plain({id: rows for id, rows in self.selection.rejected.items() if id not in self.active}),
             "ledger": self.ledger.model_dump(),
             "fingerprint": self.fingerprint,
             "counts": self.counts,
@@ -259,6 +265,26 @@ def checked_wire(provider: str) -> Wire:
     return provider  # type: ignore[return-value]
 
 
+def _wire_names(shown: Iterable[Shown]) -> dict[str, str]:
+    """Wire names with the ids of the callable tools that they stand for.
+
+    Raises:
+        CompileError: ``wire_name_clash``. Digests are short and no accident finds two alike, but somebody who looks
+            for them does.
+    """
+    names: dict[str, str] = {}
+    for id in (item.unit.id for item in shown if item.callable):
+        name = wire_name(id)
+        other = names.setdefault(name, id)
+        if other != id:
+            raise CompileError(
+                "wire_name_clash",
+                f"{other} and {id} have the same name on the wire, {name!r}: deny one of them",
+                {"units": [other, id], "name": name},
+            )
+    return names
+
+
 def _called(call: Any) -> str:
     if isinstance(call, str):
         return call
@@ -268,6 +294,5 @@ def _called(call: Any) -> str:
     else:
         name = getattr(call, "name", None)
     if not isinstance(name, str):
-        shown = json.dumps(call, default=str)[:80]
-        raise ToolError("tool_not_visible", f"a tool call without a name: {shown}", {"name": None})
+        raise ToolError("tool_not_visible", f"a tool call without a name: {repr(call)[:80]}", {"name": None})
     return name

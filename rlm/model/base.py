@@ -70,11 +70,13 @@ class Noun(pydantic.BaseModel):
         return cls.__name__
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy with some fields changed, checked like a new one."""
+        """A copy with some fields changed, checked like a new one; what was left to its default still is."""
         if not update:
             return super().model_copy(deep=deep)
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return type(self)(**{**fields, **update})
+        fields = {name: getattr(self, name) for name in self.model_fields_set}
+        known = type(self).model_fields
+        given = {**fields, **update}
+        return type(self)(**{(known[name].alias or name) if name in known else name: given[name] for name in given})
 
 
 def field_names(noun: type[pydantic.BaseModel]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pydantic
 from pydantic import Field
@@ -18,6 +18,9 @@ DEFAULT_RESERVE_OUTPUT = 16_384
 LEAST_MARGIN = 256
 DEFAULT_TOKENIZER = "o200k_base"
 
+Strings: TypeAlias = frozenset[str] | set[str] | list[str] | tuple[str, ...]
+"""Any collection of strings that is not itself a string."""
+
 
 class Mode(enum.StrEnum):
     """``compiled``: what the evidence asks for. ``all_tools``: every eligible tool, through the same rules."""
@@ -29,11 +32,11 @@ class Mode(enum.StrEnum):
 class Policy(Noun):
     """The host's word for one compile. Nothing in a catalog, a query or a reply can change it.
 
-    ``capabilities``, ``scope``, ``denied`` and ``disabled`` are patterns over ids: ``*`` stands for any
+    ``capabilities``, ``withheld``, ``scope``, ``denied`` and ``disabled`` are patterns over ids: ``*`` stands for any
     characters (``tool:github/*``). ``capabilities`` unset grants what the host itself registered and nothing
-    that was imported; what is ``withheld`` is not granted, whatever else is said; ``scope`` unset is everything. ``selected`` are ids. ``floor`` is in shares of one
-    word that no other unit has; from the sixth candidate on, ``relative_floor`` is the least share of the best
-    score. Token fields are tokens.
+    that was imported; what is ``withheld`` is not granted, whatever else is said; ``scope`` unset is everything.
+    ``selected`` are ids. ``floor`` is in shares of one word that no other unit has; from the sixth candidate on,
+    ``relative_floor`` is the least share of the best score. Token fields are tokens.
     """
 
     capabilities: frozenset[str] | None = None
@@ -52,6 +55,29 @@ class Policy(Noun):
     safety_margin: float = Field(default=0.01, ge=0, lt=1)
     tokenizer: str = DEFAULT_TOKENIZER
     rules: Path | None = None
+
+    if TYPE_CHECKING:  # what may be given; the fields above say what is kept
+
+        def __init__(
+            self,
+            *,
+            capabilities: Strings | None = None,
+            withheld: Strings = (),
+            scope: Strings | None = None,
+            selected: Strings = (),
+            denied: Strings = (),
+            disabled: Strings = (),
+            mode: Mode | Literal["compiled", "all_tools"] = Mode.COMPILED,
+            candidate_limit: int = 64,
+            floor: float = 0.3,
+            relative_floor: float = 0.4,
+            budget: int | None = None,
+            window: int = DEFAULT_WINDOW,
+            reserve_output: int = DEFAULT_RESERVE_OUTPUT,
+            safety_margin: float = 0.01,
+            tokenizer: str = DEFAULT_TOKENIZER,
+            rules: str | Path | None = None,
+        ) -> None: ...
 
     @classmethod
     def explain(cls, problem: pydantic.ValidationError, fields: Mapping[str, Any]) -> RlmError:

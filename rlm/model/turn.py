@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pydantic
 from pydantic import Field
 
 from rlm.errors import ConfigurationError
 from rlm.model.base import Noun, digest_of, plain
-from rlm.model.unit import Relation, checked_id
+from rlm.model.unit import Relation, checked_id, unicode
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
@@ -38,6 +38,16 @@ class Admitted(Noun):
     premises: Relation = ()
 
     model_config = pydantic.ConfigDict(populate_by_name=True)
+
+    if TYPE_CHECKING:  # what may be given; the fields above say what is kept
+
+        def __init__(
+            self,
+            *,
+            unit: str,
+            klass: Class | Literal["pinned", "mandatory", "periphery", "frontier"] = Class.PERIPHERY,
+            premises: Sequence[str] | Set[str] = (),
+        ) -> None: ...
 
     @pydantic.field_validator("unit")
     @classmethod
@@ -83,10 +93,7 @@ def _as_mapping(value: Any) -> Any:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"a string is wanted, not {type(value).__name__}")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as problem:
-        raise ValueError(f"not valid Unicode: lone surrogate at character {problem.start}") from None
+    unicode(value)
     return value
 
 
@@ -117,9 +124,9 @@ class Turn(Noun):
     """The input of one compile.
 
     ``text`` is what the user says now; prose negation is read in it and nowhere else. ``messages`` is the
-    conversation so far (its last user message is the text where none is given), ``tail`` what came after the text:
-    it is shown and is no evidence. ``signals``, ``sensors``,
-    ``admitted`` and ``retained`` come from the host; ``needs`` may come from a model: evidence, never authority.
+    conversation before it, or up to it where it is the last of them; ``tail`` is what came after it: shown, and no
+    evidence. ``signals``, ``sensors``, ``admitted`` and ``retained`` come from the host; ``needs`` may come from a
+    model: evidence, never authority.
     """
 
     text: str = ""
@@ -139,7 +146,7 @@ class Turn(Noun):
             raise ValueError(f"a list of strings is wanted, not one string: write [{value!r}]")
         return value
 
-    @pydantic.field_validator("text", "needs", "history")
+    @pydantic.field_validator("text", "needs", "history", "retained")
     @classmethod
     def _unicode(cls, value: Any) -> Any:
         for text in [value] if isinstance(value, str) else value:
@@ -155,18 +162,30 @@ class Turn(Noun):
 def turn_of(text: str | None, messages: Any, tail: Any = (), **evidence: Any) -> Turn:
     """A turn from what a caller wrote: a text, a conversation, or both, and what came after the text.
 
+    Without a text it is the last user message; what follows that one in the conversation came after the text.
+
     Raises:
         ConfigurationError: ``no_text`` where there is neither, or no user message to take the text from.
     """
-    conversation = tuple(_message(index, message) for index, message in enumerate(messages or ()))
+    conversation, after = conversation_of("messages", messages), conversation_of("tail", tail)
     if text is None:
-        said = [message.content for message in conversation if message.role == "user"]
-        if not said:
+        places = [place for place, message in enumerate(conversation) if message.role == "user"]
+        if not places:
             raise ConfigurationError("no_text", "a compile needs a text, or messages with a user message")
-        text = said[-1]
-        evidence.setdefault("history", tuple(reversed(said[:-1])))
-    after = tuple(_message(index, message) for index, message in enumerate(tail or ()))
+        *earlier, last = places
+        text = conversation[last].content
+        evidence.setdefault("history", tuple(conversation[place].content for place in reversed(earlier)))
+        conversation, after = conversation[: last + 1], conversation[last + 1 :] + after
     return Turn(text=text, messages=conversation, tail=after, **evidence)
+
+
+def conversation_of(name: str, messages: Any) -> tuple[Message, ...]:
+    if messages is None:
+        return ()
+    if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
+        kind = type(messages).__name__
+        raise ConfigurationError("invalid_field", f"{name}: a list is wanted, not {kind}", {"field": name})
+    return tuple(_message(index, message) for index, message in enumerate(messages))
 
 
 def _message(index: int, message: Any) -> Message:

@@ -28,7 +28,8 @@ MAX_SCHEMA_BYTES = 256 * 1024
 MAX_SCHEMA_DEPTH = 32
 INDEXED_DESCRIPTION = 2048
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""What a terminal obeys, and what turns the direction of writing: an id must be what it looks like."""
 
 
 class Kind(enum.StrEnum):
@@ -80,12 +81,22 @@ class Representation(Noun):
     text: str
     utility: float = Field(gt=0, le=1)
 
+    @pydantic.field_validator("text")
+    @classmethod
+    def _check_text(cls, value: str) -> str:
+        return sized(value, MAX_CONTENT_BYTES)
+
 
 class Provenance(Noun):
     """Where a unit came from: ``source`` names the call, file, package or server."""
 
     source: str = "host"
     digest: str | None = None
+
+    @pydantic.field_validator("source")
+    @classmethod
+    def _check_source(cls, value: str) -> str:
+        return sized(value, MAX_DESCRIPTION_BYTES)
 
 
 def _alias(value: str) -> str:
@@ -157,12 +168,12 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
 
         @classmethod
         def subject(cls, fields: Mapping[str, Any]) -> str:
-            return f"unit {fields.get('id')!r}"
+            return f"unit {repr(fields.get('id'))[: MAX_ID + 2]}"
 
         @classmethod
         def explain(cls, problem: pydantic.ValidationError, fields: Mapping[str, Any]) -> RlmError:
             error = super().explain(problem, fields)
-            error.detail["unit"] = str(fields.get("id"))
+            error.detail["unit"] = str(fields.get("id"))[:MAX_ID]
             return error
 
         @pydantic.field_validator("id")
@@ -173,14 +184,14 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
         @pydantic.field_validator("description", "title", "category", "content", "version", "namespace")
         @classmethod
         def _check_text(cls, value: str, info: pydantic.ValidationInfo) -> str:
-            limit = MAX_CONTENT_BYTES if info.field_name == "content" else MAX_DESCRIPTION_BYTES
-            try:
-                size = len(value.encode("utf-8"))
-            except UnicodeEncodeError as problem:
-                raise ValueError(f"not valid Unicode: lone surrogate at character {problem.start}") from None
-            if size > limit:
-                raise ValueError(f"{size} bytes; at most {limit}")
-            return value
+            return sized(value, MAX_CONTENT_BYTES if info.field_name == "content" else MAX_DESCRIPTION_BYTES)
+
+        @pydantic.field_validator("requires_capability")
+        @classmethod
+        def _check_capability(cls, value: str | None) -> str | None:
+            if value is not None and (not value.strip() or _CONTROL.search(value)):
+                raise ValueError(f"{value[:MAX_ID]!r} is no name of a capability")
+            return None if value is None else sized(value, MAX_ID)
 
         @pydantic.field_validator("aliases", "examples", "requires", "suggests", "conflicts", "supersedes")
         @classmethod
@@ -189,10 +200,7 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
             if len(value) > limit:
                 raise ValueError(f"{len(value)} entries; at most {limit}")
             for text in value:
-                try:
-                    text.encode("utf-8")
-                except UnicodeEncodeError as problem:
-                    raise ValueError(f"not valid Unicode: lone surrogate at character {problem.start}") from None
+                unicode(text)
                 if info.field_name == "examples" and len(text) > INDEXED_DESCRIPTION:
                     raise ValueError(f"an example of {len(text)} characters; at most {INDEXED_DESCRIPTION}")
             return value
@@ -252,19 +260,35 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
             return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
 
+def unicode(text: str) -> bytes:
+    """``text`` in UTF-8; ``ValueError`` where it is none."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as problem:
+        raise ValueError(f"not valid Unicode: lone surrogate at character {problem.start}") from None
+
+
+def sized(text: str, limit: int) -> str:
+    """``text`` where it is Unicode and has at most so many bytes; ``ValueError`` otherwise."""
+    size = len(unicode(text))
+    if size > limit:
+        raise ValueError(f"{size} bytes; at most {limit}")
+    return text
+
+
 def checked_id(value: str) -> str:
     """``value`` if it is a unit id; ``ValueError`` with the reason otherwise."""
+    if len(value) > MAX_ID:
+        raise ValueError(f"id of {len(value)} characters; at most {MAX_ID}")
     kind, colon, path = value.partition(":")
     if not colon or kind not in Kind._value2member_map_:
         kinds = ", ".join(Kind)
         raise ValueError(f"id {value!r} must be 'kind:name' or 'kind:server/name' with a kind of: {kinds}")
     if not path.strip() or path.startswith("/") or path.endswith("/"):
         raise ValueError(f"id {value!r} has an empty name")
-    if len(value) > MAX_ID:
-        raise ValueError(f"id of {len(value)} characters; at most {MAX_ID}")
     if _CONTROL.search(value):
         raise ValueError(f"id {value!r} has a control character")
-    value.encode("utf-8")
+    unicode(value)
     return value
 
 

@@ -48,7 +48,8 @@ class LlamaOptions(Noun):
 
 
 class LlamaServer:
-    """A running child: ``address`` is its URL, ``key`` the bearer token that it wants, ``window`` its tokens."""
+    """A running child: ``address`` is its URL, ``key`` the bearer token that it wants, ``window`` its tokens;
+    ``takes_tools`` says whether the model's chat template has a place for native tools."""
 
     def __init__(self, options: LlamaOptions) -> None:
         self.options = options
@@ -71,6 +72,7 @@ class LlamaServer:
             raise
         self.address: str = answer["address"]
         self.window: int = answer["window"]
+        self.takes_tools: bool = answer["takes_tools"]
 
     def __repr__(self) -> str:
         return f"<llama.cpp {self.options.model.name!r} pid {self.pid}>"

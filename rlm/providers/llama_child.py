@@ -1,7 +1,7 @@
 """The process that holds llama.cpp: a model behind an OpenAI-compatible server on a free loopback port.
 
 Run as a script by ``rlm.providers.llama``, never imported by it. The first line of standard input is the options
-as JSON; the only line on standard output is the answer, ``{"address": url, "window": tokens}`` or
+as JSON; the only line on standard output is the answer, ``{"address": url, "window": tokens, "takes_tools": bool}`` or
 ``{"error": text}``. The end of standard input, which comes by itself when the parent goes, however it goes, ends
 this process. Everything that llama.cpp prints goes to standard error.
 """
@@ -25,7 +25,7 @@ def main() -> None:
     try:
         server = started(options)
         address = server.listening_address
-        answer = {"address": address, "window": window(address, options["key"])}
+        answer = {"address": address, **told(address, options["key"])}
     except Exception as problem:  # noqa: BLE001 - whatever it is, the parent must hear of it
         answer = {"error": str(problem) or type(problem).__name__}
     print(json.dumps(answer), file=answers, flush=True)
@@ -67,13 +67,16 @@ def started(options: dict[str, Any]) -> Any:
     return xllamacpp.Server(params)
 
 
-def window(address: str, key: str) -> int:
-    """Tokens that one request may use: what was asked for, or less where the model was trained with less."""
+def told(address: str, key: str) -> dict[str, Any]:
+    """``window``, the tokens that one request may use: what was asked for, or less where the model was trained with
+    less; and ``takes_tools``, whether the model's chat template has a place for native tools."""
     connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
     connection.request("GET", "/props", headers={"Authorization": f"Bearer {key}"})
     props = json.loads(connection.getresponse().read())
     connection.close()
-    return int(props["default_generation_settings"]["n_ctx"])
+    caps = props.get("chat_template_caps")  # not in every release
+    takes_tools = caps["supports_tools"] if caps else "tools" in props["chat_template"]
+    return {"window": int(props["default_generation_settings"]["n_ctx"]), "takes_tools": bool(takes_tools)}
 
 
 if __name__ == "__main__":

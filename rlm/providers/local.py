@@ -11,7 +11,7 @@ from typing import Self
 import anyio
 import anyio.to_thread
 
-from rlm.errors import ProviderError
+from rlm.errors import ConfigurationError, ProviderError
 from rlm.providers import llama
 from rlm.providers.base import ProviderReply, ProviderRequest, Wire
 from rlm.providers.llama import LlamaOptions, LlamaServer
@@ -84,11 +84,14 @@ class LocalProvider:
     async def send(self, request: ProviderRequest, body: bytes, on_text: OnText | None = None) -> ProviderReply:
         """Start the server if need be and send ``body`` once.
 
-        Raises: ProviderError of an endpoint, or ``model_missing``, ``model_invalid``, ``local_start_timeout``.
+        Raises: ProviderError of an endpoint, or ``model_missing``, ``model_invalid``, ``local_start_timeout``;
+        ConfigurationError ``no_place_for_tools`` for native tools that the model's template would leave out.
         """
         llama.hold(self.options)
         try:
             server = await self._server()
+            if request.parts.get("tools") and not server.takes_tools:
+                raise _unseen(self.model)
             endpoint = OpenAIProvider(self.model, f"{server.address}/v1", api_key=lambda: server.key, name=self.name)
             return await endpoint.send(request, body, on_text)
         finally:
@@ -112,6 +115,14 @@ class LocalProvider:
     async def _server(self) -> LlamaServer:
         """The running server. A cancelled wait leaves it loading: it is warm for whoever comes next."""
         return await anyio.to_thread.run_sync(llama.running, self.options, abandon_on_cancel=True)
+
+
+def _unseen(model: str) -> ConfigurationError:
+    return ConfigurationError(
+        "no_place_for_tools",
+        f"{model} would see no tool: its chat template has no place for native ones; tools='text' shows them",
+        {"provider": "local", "model": model},
+    )
 
 
 def default_model() -> Path:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 import anyio
 
-from rlm.compiler.compile import acompile
-from rlm.compiler.compile import compile as compile_view
+from rlm.compiler.compile import acompile, checked_place, checked_policy
 from rlm.errors import ConfigurationError, ProviderError, RlmError, ToolError, did_you_mean
 from rlm.model.policy import DEFAULT_RESERVE_OUTPUT, Policy
 from rlm.providers import resolve
@@ -23,17 +23,50 @@ from rlm.sync import run_sync
 if TYPE_CHECKING:
     from rlm.catalog.catalog import Catalog
     from rlm.compiler.view import CompiledContext
+    from rlm.model.turn import Admitted, Message
+    from rlm.model.unit import Unit
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 DEFAULT_TIME_LIMIT = 120.0
 OUTPUT_SHARE = 4
-"""Where nobody says how much a reply may take, it gets the policy's reserve, but at most one part in four of the
+"""Where nobody says how much a reply may take, it gets the default of a policy, but at most one part in four of the
 model's window."""
 
-NOT_OPTIONS = frozenset({"compile_options", "pack", "text"})
+LOCAL_OUTPUT = 256
+"""Tokens, for a local model: on a processor each takes a while, and a small model that does not find its end would
+go on for minutes."""
 
 ToolPlace = Literal["native", "text"]
 
 
+def suggesting(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """The same function, which answers a misspelt option with the right one."""
+    known = inspect.signature(function).parameters
+
+    @wraps(function)
+    async def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        for name in kwargs:
+            if name not in known:
+                raise ConfigurationError("unknown_option", f"ask has no option {name!r}{did_you_mean(name, known)}")
+        return await function(*args, **kwargs)
+
+    return checked
+
+
+def waiting(function: Callable[P, Coroutine[Any, Any, T]], name: str) -> Callable[P, T]:
+    """A coroutine function for callers that wait, under another name: same parameters, same documentation."""
+
+    @wraps(function)
+    def wait(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run_sync(function, *args, **kwargs)
+
+    wait.__name__ = wait.__qualname__ = name
+    return wait
+
+
+@suggesting
 async def aask(
     query: str,
     catalog: Catalog,
@@ -46,34 +79,73 @@ async def aask(
     temperature: float | None = None,
     seed: int | None = None,
     time_limit: float = DEFAULT_TIME_LIMIT,
-    **compile_options: Any,
+    messages: Iterable[Message | Mapping[str, Any]] | None = None,
+    tail: Iterable[Message | Mapping[str, Any]] = (),
+    history: Iterable[str] = (),
+    needs: Iterable[str] = (),
+    signals: Mapping[str, Any] | None = None,
+    sensors: Mapping[str, Mapping[str, float]] | None = None,
+    admitted: Iterable[Admitted] = (),
+    retained: Iterable[str] = (),
+    standing: Iterable[Unit] = (),
 ) -> Answer:
     """Compile ``query`` against ``catalog``, send the one request that comes out, and return the answer.
 
+    Nothing that the model asks for is executed. ``aask`` is awaited; ``ask`` waits, inside a running event loop (a
+    notebook) too.
+
     Args:
-        model: ``"openai:..."``, ``"openrouter:vendor/model"``, ``"local"``, ``"local:FILE.gguf"``,
-            ``"http://host:port/v1#model"`` or a provider.
+        query: what the user says now.
+        catalog: the units.
+        model: ``"openai:..."``, ``"anthropic:..."``, ``"openrouter:vendor/model"``, ``"local"``,
+            ``"local:FILE.gguf"``, ``"http://host:port/v1#model"`` or a provider.
         policy: the host's policy; a window that the provider knows narrows it.
         tools: show tools in the provider's own field (``native``) or in the ``text``; default: native, but text for
             the local model, whose template has no place for them.
         schema: a JSON Schema that the reply's text must follow, where the provider can enforce one.
-        max_output_tokens: tokens for the reply; default: the policy's ``reserve_output``, at most a quarter of the
-            model's window.
+        max_output_tokens: tokens for the reply; default: the policy's ``reserve_output``; where the policy does not
+            say, 16,384, but at most a quarter of the model's window, and 256 for a local model.
+        temperature, seed: as the provider takes them; its own defaults if not given.
         time_limit: seconds for everything, the start of a local model included.
-        compile_options: further options of ``rlm.compile``.
+        messages: the conversation so far, as mappings with ``role`` and ``content``.
+        tail: messages that came after the query: shown, and no evidence.
+        history: earlier texts of the user, last first: evidence that decays.
+        needs: what a model said it needs: evidence, never authority.
+        signals: host signals by name, for triggers.
+        sensors: scores between 0 and 1 by sensor and unit id, from a host's own scorer.
+        admitted: units that something upstream chose, with class and premises.
+        retained: ids that a session keeps.
+        standing: further pinned units of the host, for this request only; the catalog is not touched.
 
     Returns: an Answer; what the provider or the line did wrong is its ``error``, with ``status == "failed"``.
 
     Raises: ConfigurationError, CompileError (nothing was sent then), and ProviderError ``local_missing`` or
     ``model_missing`` where the model that was named cannot be there.
     """
-    _check_options(policy, tools, time_limit, compile_options)
+    policy = checked_policy(policy)
+    _check_options(tools, max_output_tokens, time_limit)
     provider = resolve(model)
-    tools = tools or ("text" if provider.name == "local" else "native")
+    local = provider.name == "local"
+    tools = tools or ("text" if local else "native")
     deadline = anyio.current_time() + time_limit
     window, failure = await _window(provider, deadline)
-    policy, most = _fitted(policy or Policy(), window, max_output_tokens)
-    view = await acompile(catalog, query, policy=policy, tools=tools, **compile_options)
+    usual = LOCAL_OUTPUT if local else DEFAULT_RESERVE_OUTPUT
+    policy, most = _fitted(policy, window, max_output_tokens, usual)
+    view = await acompile(
+        catalog,
+        query,
+        policy=policy,
+        messages=messages,
+        tail=tail,
+        history=history,
+        needs=needs,
+        signals=signals,
+        sensors=sensors,
+        admitted=admitted,
+        retained=retained,
+        standing=standing,
+        tools=tools,
+    )
     wire: Wire = provider.wire if tools == "native" else "text"
     request = ProviderRequest(
         model=provider.model,
@@ -93,22 +165,20 @@ async def aask(
     return _answer(provider, view, sent[0].digest if sent else None, reply, failure)
 
 
-def ask(query: str, catalog: Catalog, *, model: str | Provider, **options: Any) -> Answer:
-    """As ``aask``, for callers that wait; it works inside a running event loop (a notebook) too."""
-    return run_sync(aask, query, catalog, model=model, **options)
+ask = waiting(aask, "ask")
 
 
-def _check_options(policy: object, tools: str | None, time_limit: float, options: Mapping[str, Any]) -> None:
-    if not isinstance(policy, Policy | None):
-        raise ConfigurationError("not_a_policy", f"a Policy is wanted, not {type(policy).__name__}")
-    if tools is not None and tools not in get_args(ToolPlace):
-        raise ConfigurationError("invalid_option", f"tools must be 'native' or 'text', not {tools!r}")
-    if not 0 < time_limit < math.inf:
+def _check_options(tools: Any, most: Any, time_limit: Any) -> None:
+    if tools is not None:
+        checked_place(tools)
+    if most is not None and (not isinstance(most, int) or most < 1):
+        raise ConfigurationError(
+            "invalid_field",
+            f"max_output_tokens must be a number of tokens, 1 or more: {most!r}",
+            {"field": "max_output_tokens"},
+        )
+    if not isinstance(time_limit, int | float) or not 0 < time_limit < math.inf:
         raise ConfigurationError("invalid_time_limit", f"time_limit must be seconds, more than 0: {time_limit!r}")
-    known = {*inspect.signature(aask).parameters, *inspect.signature(compile_view).parameters} - NOT_OPTIONS
-    for name in options:
-        if name not in known:
-            raise ConfigurationError("unknown_option", f"ask has no option {name!r}{did_you_mean(name, known)}")
 
 
 async def _window(provider: Provider, deadline: float) -> tuple[int | None, ProviderError | None]:
@@ -125,12 +195,13 @@ async def _window(provider: Provider, deadline: float) -> tuple[int | None, Prov
     )
 
 
-def _fitted(policy: Policy, window: int | None, most: int | None) -> tuple[Policy, int]:
-    """The policy with the window and the output reserve of this request, and the tokens that a reply may take."""
+def _fitted(policy: Policy, window: int | None, most: int | None, usual: int) -> tuple[Policy, int]:
+    """The policy with the window and the output reserve of this request, and the tokens that a reply may take:
+    ``most``, else the policy's word, else what is ``usual``."""
     given = {name: getattr(policy, name) for name in policy.model_fields_set}
     room = policy.window if window is None else min(window, given.get("window", window))
     if most is None:
-        most = given.get("reserve_output", min(DEFAULT_RESERVE_OUTPUT, room // OUTPUT_SHARE))
+        most = given.get("reserve_output", min(usual, room // OUTPUT_SHARE))
     reserve = max(most, given.get("reserve_output", 0))
     if (room, reserve) == (policy.window, policy.reserve_output):
         return policy, most

@@ -49,7 +49,7 @@ class Passage:
     retry: Retry = ONCE
     rng: random.Random = field(default_factory=random.Random)
     slots: anyio.CapacityLimiter | None = None
-    attempt: Callable[[bytes, Reservation], Callable[[ProviderReply | RlmError], None]] | None = None
+    attempt: Callable[[ProviderRequest, bytes, Reservation], Callable[[ProviderReply | RlmError], None]] | None = None
 
 
 async def send(
@@ -123,7 +123,7 @@ async def _charged(
         if reservation.output_tokens != request.max_output_tokens:
             request = request.model_copy(update={"max_output_tokens": reservation.output_tokens})
         body = provider.encode(request)
-        told = passage.attempt(body, reservation) if passage.attempt is not None else None
+        told = passage.attempt(request, body, reservation) if passage.attempt is not None else None
         reply = await _send(provider, request, body, deadline, record, on_text)
     except RlmError as problem:
         if took_nothing(problem):

@@ -2,91 +2,86 @@
 
 from __future__ import annotations
 
-import enum
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, overload
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, TypedDict, Unpack, overload
 
-from rlm.errors import ConfigurationError
-from rlm.model.unit import Kind, Provenance, Unit
+from rlm.errors import ConfigurationError, ToolError, did_you_mean
+from rlm.model.unit import Provenance, Unit
+from rlm.tools.cancellation import Cancellation
+from rlm.tools.tool import Effect, Place, Projection, Tool
 
+__all__ = ["Effect", "Place", "Projection", "Tool", "as_tool", "binder_of", "schema_of", "tool", "tool_unit"]
 
-class Effect(enum.StrEnum):
-    """What a tool does to the world."""
-
-    READ = "read"
-    WRITE = "write"
-    PROCESS = "process"
-    NETWORK = "network"
-    INSTALL = "install"
-    SERVICE = "service"
-    REPOSITORY = "repository"
+Arguments = dict[str, Any]
+Binder = Callable[[Mapping[str, Any], Cancellation], Arguments]
 
 
-@dataclass(frozen=True)
-class Tool:
-    """A host's function with what a model may know of it. Calling it calls the function.
+class ToolOptions(TypedDict, total=False):
+    """What ``@rlm.tool`` takes: see ``rlm.Tool``."""
 
-    The handler stays here: a unit made from a tool holds the name, description and schema only.
-    """
+    name: str | None
+    description: str | None
+    effect: str
+    schema: dict[str, Any] | None
+    result_schema: Any
+    capability: str
+    isolated: bool | None
+    time_limit: float
+    max_result_bytes: int
+    projection: str
+    preflight: Callable[..., Any] | None
+    preflight_enforces: tuple[str, ...]
+    environment: tuple[str, ...]
 
-    name: str
-    description: str
-    schema: dict[str, Any]
-    effect: Effect
-    handler: Callable[..., Any]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.handler(*args, **kwargs)
-
-    @property
-    def id(self) -> str:
-        """The unit's id: ``tool:<name>``."""
-        return f"{Kind.TOOL}:{self.name}"
+OPTIONS = ToolOptions.__annotations__.keys()
 
 
 @overload
 def tool(function: Callable[..., Any], /) -> Tool: ...
 @overload
+def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
-    *, name: str | None = None, description: str | None = None, effect: str = "write"
-) -> Callable[[Callable[..., Any]], Tool]: ...
-def tool(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    effect: str = "write",
+    function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a function, as ``@rlm.tool`` or ``@rlm.tool(effect="read")``.
 
-    Args:
-        name: the function's own name if not given.
-        description: the docstring if not given.
-        effect: what the tool does to the world: read, write, process, network, install, service, repository.
+    The options are fields of ``rlm.Tool``. Where they are not given, ``name`` and ``description`` are the function's
+    own, ``schema`` is read off its signature, and ``effect`` is ``write``; further ``result_schema``, ``capability``,
+    ``isolated``, ``time_limit``, ``max_result_bytes``, ``projection``, ``preflight``, ``preflight_enforces`` and
+    ``environment``.
 
     Raises:
-        ConfigurationError: ``unknown_effect``; ``no_schema`` where a parameter has no JSON form.
+        ConfigurationError: ``unknown_option``, ``unknown_effect``, ``unknown_projection``, ``invalid_tool``;
+            ``no_schema`` where a parameter has no JSON form.
     """
-    if effect not in Effect._value2member_map_:
-        raise ConfigurationError("unknown_effect", f"effect {effect!r} is none of {', '.join(Effect)}")
+    for option in options.keys() - OPTIONS:
+        raise ConfigurationError(
+            "unknown_option",
+            f"@rlm.tool has no option {option!r}{did_you_mean(option, OPTIONS)}",
+            {"option": option},
+        )
+    given: dict[str, Any] = {"effect": Effect.WRITE, **options}
+    if given["effect"] not in Effect._value2member_map_:
+        hint = did_you_mean(str(given["effect"]), list(Effect))
+        raise ConfigurationError("unknown_effect", f"effect {given['effect']!r} is none of {', '.join(Effect)}{hint}")
 
     def make(function: Callable[..., Any]) -> Tool:
-        return Tool(
-            name or str(getattr(function, "__name__", "")),
-            inspect.cleandoc(description or function.__doc__ or ""),
-            schema_of(function),
-            Effect(effect),
-            function,
-        )
+        own = {
+            "name": given.get("name") or str(getattr(function, "__name__", "")),
+            "description": inspect.cleandoc(given.get("description") or function.__doc__ or ""),
+            "schema": given.get("schema") or schema_of(function),
+            "typed": given.get("schema") is None,
+        }
+        return Tool(handler=function, **{**given, **own})
 
     return make if function is None else make(function)
 
 
 def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """The JSON Schema of a function's parameters, closed.
+    """The JSON Schema of a function's parameters, closed; a ``Cancellation`` is not among them.
 
     Raises:
         ConfigurationError: ``no_schema``, naming the function and what has no JSON form.
@@ -98,19 +93,99 @@ def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise ConfigurationError("no_schema", f"{subject}: parameter {parameter.name!r} cannot be passed by name")
     try:
-        adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(function)  # type: ignore[arg-type]
+        adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(_signature_only(function))  # type: ignore[arg-type]
         schema = adapter.json_schema()
-    except (pydantic.PydanticUserError, pydantic.errors.PydanticInvalidForJsonSchema, NameError) as problem:
+    except (pydantic.PydanticUserError, pydantic.errors.PydanticInvalidForJsonSchema, NameError, TypeError) as problem:
         raise ConfigurationError("no_schema", f"{subject}: {str(problem).splitlines()[0]}") from None
     schema.setdefault("additionalProperties", False)
     return schema
 
 
+def binder_of(function: Callable[..., Any], *, typed: bool) -> Binder:
+    """What makes JSON arguments, and the cancellation where the function wants it, into the arguments of a call.
+
+    ``typed``: they become the Python values that the signature asks for; where they cannot, because a type has
+    conditions that JSON Schema does not say, the binder raises ToolError ``invalid_arguments``.
+    """
+    told = cancellation_parameters(function)
+    if not typed:
+        return lambda arguments, cancellation: {**arguments, **dict.fromkeys(told, cancellation)}
+    import pydantic
+    from pydantic_core import ArgsKwargs
+
+    adapter: pydantic.TypeAdapter[Arguments] = pydantic.TypeAdapter(_signature_only(function))  # type: ignore[arg-type]
+
+    def bind(arguments: Mapping[str, Any], cancellation: Cancellation) -> Arguments:
+        try:
+            given = adapter.validate_python(ArgsKwargs((), dict(arguments)))
+        except pydantic.ValidationError as problem:
+            raise _unfit(problem) from None
+        return {**given, **dict.fromkeys(told, cancellation)}
+
+    return bind
+
+
+def _unfit(problem: Any) -> ToolError:
+    first = problem.errors(include_url=False, include_context=False)[0]
+    path = ".".join(str(part) for part in first["loc"])
+    detail = {"path": path, "expected": {first["type"]: first["msg"]}, "got": repr(first["input"])[:200]}
+    return ToolError("invalid_arguments", f"argument {path}: {first['msg']}", detail)
+
+
+def cancellation_parameters(function: Callable[..., Any]) -> list[str]:
+    """The parameters that want to be told when the call is over."""
+    try:
+        hints = _hints(function)
+    except (NameError, TypeError):
+        return []
+    return [name for name, hint in hints.items() if hint is Cancellation or Cancellation in typing.get_args(hint)]
+
+
+def _signature_only(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function with the parameters of another, less what the library fills in; it gives back its arguments."""
+    hints = _hints(function)
+    hidden = set(cancellation_parameters(function))
+    signature = inspect.signature(function)
+
+    def arguments(**given: Any) -> dict[str, Any]:
+        return given
+
+    shown = [
+        parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints.get(name, parameter.annotation))
+        for name, parameter in signature.parameters.items()
+        if name not in hidden
+    ]
+    arguments.__signature__ = signature.replace(parameters=shown, return_annotation=Any)  # type: ignore[attr-defined]
+    arguments.__annotations__ = {name: hint for name, hint in hints.items() if name not in {*hidden, "return"}}
+    for attribute in ("__name__", "__qualname__", "__module__"):
+        setattr(arguments, attribute, getattr(function, attribute, "arguments"))
+    return arguments
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    while hasattr(function, "func"):  # functools.partial
+        function = function.func
+    if not hasattr(function, "__annotations__") and hasattr(type(function), "__call__"):  # noqa: B004
+        function = type(function).__call__
+    return typing.get_type_hints(function, include_extras=True)
+
+
 def tool_unit(item: Any, **host: Any) -> Unit:
     """The unit of a tool or a plain function; ``host`` are further fields of the unit."""
-    if not isinstance(item, Tool):
-        if not callable(item):
-            raise ConfigurationError("not_a_tool", f"{item!r} is neither a function nor made with @rlm.tool")
-        item = tool(item)
-    provenance = Provenance(source="function")
-    return Unit(item.id, description=item.description, schema=item.schema, **{"provenance": provenance, **host})
+    item = as_tool(item)
+    own: dict[str, Any] = {"provenance": Provenance(source="function"), "trust": item.trust}
+    if item.capability != item.id:
+        own["requires_capability"] = item.capability
+    return Unit(item.id, description=item.description, schema=item.schema, **{**own, **host})
+
+
+def as_tool(item: Any) -> Tool:
+    """A tool as it is, or one made of a plain function.
+
+    Raises: ConfigurationError ``not_a_tool``.
+    """
+    if isinstance(item, Tool):
+        return item
+    if not callable(item):
+        raise ConfigurationError("not_a_tool", f"{item!r} is neither a function nor made with @rlm.tool")
+    return tool(item)

@@ -67,6 +67,25 @@ def test_people_see_calls_and_refusals(rlm: Run, tools: Path, server: Loopback) 
     assert refused.startswith("refused: no visible tool is called 'weather'")
 
 
+EVIL = "\x1b]0;owned\x07 \x1b[2J \x9b31m \u202e txt \r gone\n\tand \x00"
+
+
+def test_a_model_commands_no_terminal(rlm: Run, tools: Path, server: Loopback) -> None:
+    ask = ("ask", QUERY, "-c", tools, "--model", f"{server.url}#m")
+    calls = [(EVIL, {}), ("git_diff", {EVIL: EVIL})]
+    server.script(says(f"one\r\ntwo {EVIL}", tool_calls=calls))
+    printed = rlm(*ask).stdout
+    assert printed.startswith("one\ntwo \\x1b\\]0;owned\\x7\\ ")
+    server.script(says(EVIL))
+    answer = rlm(*ask, "--json").stdout
+    assert json.loads(answer)["text"] == EVIL
+    server.script(fails(400, EVIL))
+    failed = rlm(*ask, code=1).stderr
+    assert json.loads(failed)
+    for said in (printed, answer, failed):
+        assert all(char.isprintable() or char in "\n\t" for char in said), said
+
+
 @pytest.mark.parametrize("as_json", [[], ["--json"]])
 def test_what_the_provider_does_wrong_is_code_1(rlm: Run, tools: Path, server: Loopback, as_json: list[str]) -> None:
     server.script(fails(401, "who are you"))

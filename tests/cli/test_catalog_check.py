@@ -107,3 +107,15 @@ def test_the_catalog_of_the_demo_is_well_made() -> None:
         assert 1 <= len(properties) <= 5
         assert set(tool["parameters"].get("required", [])) <= set(properties)
         assert all(schema["description"].endswith(".") for schema in properties.values()), tool["name"]
+
+
+def test_a_file_commands_no_terminal(rlm: Run, tmp_path: Path) -> None:
+    file = tmp_path / "tools.jsonl"
+    evil = r"\u001b]0;owned\u0007 \u009b31m \u202e"
+    file.write_text(
+        f'{{"name": "a", "{evil}": 1}}\n{{"name": "{evil}"}}\n{{"name": "b", "annotations": {{"x": 1e999}}}}\n'
+    )
+    printed = rlm("catalog", "check", file, code=1)
+    for said in (printed.stdout, printed.stderr, rlm("catalog", "check", file, "--json", code=1).stdout):
+        assert all(char.isprintable() or char == "\n" for char in said), said
+    assert len(printed.stdout.splitlines()) == 4

@@ -141,6 +141,13 @@ def test_letters_that_stdout_cannot_write_are_escaped(rlm: Run, tmp_path: Path) 
     assert json.loads(printed)["words"]
 
 
+def test_an_error_is_json_whatever_stderr_can_write(rlm: Run, tools: Path) -> None:
+    for encoding in ("ascii", "latin-1", "utf-8"):
+        done = rlm("explain", QUERY, "tool:Straße\x9b変", "-c", tools, code=1, PYTHONIOENCODING=encoding)
+        assert error_of(done)["detail"] == {"unit": "tool:Straße\x9b変"}
+        assert "\x9b" not in done.stderr
+
+
 def test_p19_an_unknown_mode_is_told_as_data(rlm: Run, tools: Path) -> None:
     error = error_of(rlm("compile", QUERY, "-c", tools, "--mode", "al_tools", "--json", code=1))
     assert error["kind"] == "invalid_prompt_compile_mode"

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rlm
+from rlm.catalog import relations
 from rlm.errors import CatalogError, ConfigurationError
 from rlm.symbolic.engine import engine
 from tests.compiler.blocks import tool
@@ -97,6 +98,17 @@ def test_all_problems_of_a_batch_are_told(catalog: rlm.Catalog) -> None:
         ("duplicate_unit", "tool:git_diff"),
         ("unknown_dependency", "tool:new"),
     ]
+
+
+def test_many_unknown_dependencies_are_told_without_comparing_each_with_every_id(
+    catalog: rlm.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(relations, "did_you_mean", lambda id, known: asked.append(id) or "")
+    with pytest.raises(CatalogError) as caught:
+        catalog.add(*(tool(f"new_{n}", requires=[f"tool:gone_{n}"]) for n in range(500)))
+    assert len(caught.value.detail["findings"]) == 500
+    assert len(asked) == relations.HINTS
 
 
 def test_an_unknown_dependency_is_told_with_the_closest_id(catalog: rlm.Catalog) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -313,6 +315,14 @@ BAD: dict[str, tuple[str | bytes, int, str, str]] = {
     "an array that breaks off": ('[\n{"name": "x"},\n{"name": \n', 4, "", "broken_json"),
     "an array with not utf-8": (b'[{"name": "x"},\n{"name": "\xe9"}]', 2, "", "not_utf8"),
     "an array with a bad item": (json.dumps([GOOD, {"nam": "x"}]), 2, "[1].nam", "unknown_field"),
+    "a number that is too great": (
+        _lines(GOOD, '{"name": "x", "annotations": {"a": 1e999}}\n'),
+        2,
+        "annotations",
+        "not_json",
+    ),
+    "a first line that breaks off": (_lines('{"name": "x", \n', GOOD), 1, "", "broken_json"),
+    "more lines that break off": (_lines('{"name": "x"\n', '{"name":\n', GOOD), 1, "", "broken_json"),
     "tools that are no list": ('{\n"tools": 7}', 1, "tools", "wrong_type"),
 }
 
@@ -346,6 +356,40 @@ def test_all_that_is_wrong_is_told_at_once(catalog: rlm.Catalog, tmp_path: Path)
     assert places >= {(2, ""), (3, "nam"), (3, "trust"), (3, "name"), (5, "")}
 
 
+def test_every_broken_line_is_told_the_first_one_too(catalog: rlm.Catalog, tmp_path: Path) -> None:
+    with pytest.raises(CatalogError) as caught:
+        catalog.add_file(_file(tmp_path, _lines('{"name": "x",\n', GOOD, '{"name": }\n')))
+    assert [finding["line"] for finding in caught.value.detail["findings"]] == [1, 3]
+
+
+def _round() -> dict[str, Any]:
+    item: dict[str, Any] = {"name": "x"}
+    item["annotations"] = {"of": item}
+    return item
+
+
+@pytest.mark.parametrize(
+    ("item", "field"),
+    [
+        ({"name": "x", "annotations": {"run": print}}, "annotations"),
+        ({"name": "x", "parameters": {"default": {1, 2}}}, "parameters"),
+        ({"name": "x", "annotations": {"a": float("nan")}}, "annotations"),
+        ({"name": "x", "_meta": {1: 2, "a": 3}}, "_meta"),
+        (_round(), "annotations"),
+        ({"name": "x", 5: 6}, "5"),
+        ({"type": "function", "function": {"name": "x", ("a",): 6}}, "('a',)"),
+    ],
+    ids=["a function", "a set", "no number", "mixed keys", "a circle", "a number", "a tuple"],
+)
+def test_what_is_no_json_in_a_list_is_told_like_all_else(catalog: rlm.Catalog, item: Any, field: str) -> None:
+    with pytest.raises(CatalogError) as caught:
+        catalog.add_tool_list([GOOD, item])
+    assert caught.value.kind == "bad_list"
+    assert [(row["line"], row["field"]) for row in caught.value.detail["findings"]] == [(2, field)]
+    json.dumps(caught.value.to_dict())
+    assert len(catalog) == 1
+
+
 def test_a_list_is_told_by_its_place(catalog: rlm.Catalog) -> None:
     with pytest.raises(CatalogError) as caught:
         catalog.add_tool_list([PLAIN, {"name": "x", "descripton": "y"}], source="server x")
@@ -371,13 +415,39 @@ def test_a_file_that_cannot_be_read_is_told(catalog: rlm.Catalog, tmp_path: Path
     assert name.strip(".") in caught.value.message
 
 
+@pytest.mark.parametrize("name", ["/dev/zero", "tools\0.jsonl", "x" * 5000])
+def test_what_is_no_file_is_told_and_not_read(catalog: rlm.Catalog, name: str) -> None:
+    with pytest.raises(CatalogError) as caught:
+        catalog.add_file(name)
+    assert caught.value.detail["findings"][0]["kind"] == "unreadable"
+
+
+def test_a_pipe_is_read_no_further_than_a_file(
+    catalog: rlm.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def piped(text: str) -> Path:
+        pipe = tmp_path / "pipe"
+        pipe.unlink(missing_ok=True)
+        os.mkfifo(pipe)
+        threading.Thread(target=pipe.write_text, args=(text,), daemon=True).start()
+        return pipe
+
+    catalog.add_file(piped(_lines(GOOD)))
+    assert "tool:good" in catalog
+    monkeypatch.setattr(imports, "MAX_FILE_BYTES", 100)
+    with pytest.raises(CatalogError) as caught:
+        catalog.add_file(piped(" " * 101))
+    assert caught.value.detail["findings"][0]["kind"] == "oversize"
+
+
 def test_a_file_that_is_too_big_is_not_even_read(
     catalog: rlm.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(imports, "MAX_FILE_BYTES", 100)
-    monkeypatch.setattr(Path, "read_bytes", None)
+    file = _file(tmp_path, _lines(PLAIN))
+    monkeypatch.setattr(Path, "open", None)
     with pytest.raises(CatalogError) as caught:
-        catalog.add_file(_file(tmp_path, _lines(PLAIN)))
+        catalog.add_file(file)
     assert caught.value.detail["findings"][0]["kind"] == "oversize"
 
 

@@ -187,6 +187,25 @@ def test_after_removals_and_replacements_too(both: Both, seed: int) -> None:
         _explained_the_same(*found, [id for id in back if id in both.rules])
 
 
+def test_what_went_is_forgotten_in_the_end(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postings, "_CHUNK", 50)
+    both.change(lambda catalog: catalog.add_file(DEMO, trust="host"))
+    sizes = []
+    for turn in range(12):
+        both.change(
+            lambda catalog, turn=turn: catalog.add(
+                *(unit.model_copy(update={"description": f"{unit.description} {turn}"}) for unit in catalog),
+                replace=True,
+            )
+        )
+        both.views("what changed in git")
+        known = both.numpy._shared.postings
+        assert known is not None
+        sizes.append(sum(map(len, known._units.values())))
+        assert len(known._dead) <= 2 * len(both.numpy) + 50
+    assert max(sizes) < 7 * sizes[0]
+
+
 def test_a_catalog_that_shrinks_below_the_threshold_and_grows_again(both: Both) -> None:
     both.change(lambda catalog: catalog.add_file(DEMO, trust="host"))
     both.views("what changed in git")

@@ -405,3 +405,55 @@ def test_the_tail_is_shown_after_the_text_and_is_no_evidence():
         assert view.active == ()
         assert rlm.compile(catalog, "hello").fingerprint != view.fingerprint
         assert view.ledger.task > rlm.compile(catalog, "hello").ledger.task
+
+
+USER, SURE = {"role": "user", "content": "yes"}, {"role": "assistant", "content": "Sure?"}
+
+
+@pytest.mark.parametrize(
+    ("text", "messages", "tail", "said"),
+    [
+        ("yes", [], [], [USER]),
+        ("yes", [USER], [], [USER]),
+        ("yes", [USER, SURE], [], [USER, SURE, USER]),
+        ("yes", [SURE], [], [SURE, USER]),
+        ("yes", [USER], [SURE], [USER, SURE]),
+        ("yes", [USER, SURE, USER], [SURE, USER], [USER, SURE, USER, SURE, USER]),
+        (None, [USER, SURE], [], [USER, SURE]),
+        (None, [USER, SURE, USER], [], [USER, SURE, USER]),
+        (None, [USER, SURE], [USER], [USER, SURE, USER]),
+        ("", [USER, SURE], [], [USER, SURE]),
+    ],
+)
+def test_what_the_user_says_now_is_always_said_and_only_once(
+    text: str | None, messages: list[dict[str, str]], tail: list[dict[str, str]], said: list[dict[str, str]]
+) -> None:
+    view = rlm.compile(rlm.Catalog(), text, messages=messages, tail=tail)
+    assert view.messages()["messages"] == said
+    assert view.recompile() is view
+    again = view.recompile(text="no")
+    before = said if messages or tail else []
+    assert again.messages()["messages"] == [*before, {"role": "user", "content": "no"}]
+
+
+@pytest.mark.parametrize("messages", [5, "yes", {"role": "user"}, [5]])
+def test_what_is_no_conversation_is_refused(messages: Any) -> None:
+    for name in ("messages", "tail"):
+        with pytest.raises(ConfigurationError):
+            rlm.compile(rlm.Catalog(), "x", **{name: messages})
+
+
+def test_a_caller_who_changes_the_tools_of_a_request_changes_no_other() -> None:
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+    catalog = rlm.Catalog([rlm.Unit("tool:find", description="Find things", schema=schema)])
+    view = rlm.compile(catalog, "find things")
+    for wire, place in (("openai", "parameters"), ("anthropic", "input_schema")):
+        before = json.dumps(view.messages(wire))  # type: ignore[arg-type]
+        for tools in (view.tools(wire), view.messages(wire)["tools"]):  # type: ignore[arg-type]
+            shown = tools[0].get("function", tools[0])[place]
+            shown["properties"]["evil"] = {"type": "string"}
+            shown["required"].append("evil")
+        assert json.dumps(view.messages(wire)) == before  # type: ignore[arg-type]
+    assert catalog["tool:find"].schema == schema
+    view.to_dict()["rejected"]["tool:find"] = []
+    assert view.selection.rejected == {}

@@ -113,10 +113,47 @@ def test_what_would_show_a_unit_is_what_python_says(saved: Saved, name: str) -> 
     if change.blocker is None:
         would, _, listed = printed.partition(": ")
         assert would == f"tool:{name} would be chosen"
-        said = [f"{what} {value}" for each in change.changes for what, value in each.items()]
-        assert sorted(listed.split(", and ")) == sorted(said)
+        assert listed == str(change).partition(": ")[2]
     else:
         assert printed == str(change).replace("can change shows", "can change here shows")
+
+
+def unit(name: str, **fields: Any) -> rlm.Unit:
+    return rlm.Unit(f"tool:{name}", description=f"The {name} thing", **fields)
+
+
+def test_a_requirement_two_steps_away_is_found_and_the_changes_stand_in_pythons_order(tmp_path: Path) -> None:
+    units = [unit("a", requires=["tool:b"]), unit("b", requires=["tool:c"]), unit("c", requires_capability="c")]
+    policy = rlm.Policy(capabilities={"tool:*"}, denied={"tool:c"})
+    view = rlm.compile(rlm.Catalog(units), "nothing of it", policy=policy)
+    change = view.what_if("tool:a")
+    assert [*change.changes] == [{"select": "tool:a"}, {"undeny": "tool:c"}, {"grant": "c"}]
+    printed = asked(view.save(tmp_path / "s.rlm"), "what_if(tool(a))").strip()
+    assert printed == str(change).replace("would be shown", "would be chosen")
+
+
+def test_what_a_rule_of_the_host_vetoed_stays_vetoed(tmp_path: Path) -> None:
+    rules = tmp_path / "policy.pl"
+    rules.write_text("veto(tool(b), _, 'not today').\n")
+    units = [unit("a", requires=["tool:b"]), unit("b"), unit("c", requires=["tool:a"])]
+    view = rlm.compile(rlm.Catalog(units), "nothing of it", policy=rlm.Policy(rules=rules))
+    file = view.save(tmp_path / "s.rlm")
+    for name in ("a", "b", "c"):
+        printed = asked(file, f"what_if(tool({name}))")
+        assert printed.startswith(f"nothing that the host can change here shows tool:{name}: "), printed
+        assert view.what_if(f"tool:{name}").blocker is not None
+    assert asked(file, "what_if(tool(a))").strip() == str(view.what_if("tool:a")).replace(
+        "can change shows", "can change here shows"
+    )
+
+
+def test_nothing_that_is_printed_commands_a_terminal(tmp_path: Path) -> None:
+    need = "search\x1b[31m\x9b2J\u202ethings\nand\x00more"
+    view = rlm.compile(rlm.Catalog([unit("a", examples=("search",))]), "the thing", needs=[need, "thing\x07"])
+    printed = asked(view.save(tmp_path / "s.rlm"), "why(tool(a))")
+    assert printed.rstrip("\n") == str(view.explain("tool:a"))
+    assert all(char.isprintable() or char == "\n" for char in printed)
+    assert "\\x7\\" in printed
 
 
 def test_why_not_says_both(saved: Saved) -> None:

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.bare import FIRST_LINE, atom, bare
+
+MANY = 1_000_000
+DEEP = {
+    "list": f"{'[' * MANY}{']' * MANY}",
+    "term": f"{'f(' * MANY}x{')' * MANY}",
+    "pair of brackets": f"{'(' * MANY}x{')' * MANY}",
+    "set": f"{'{' * MANY}x{'}' * MANY}",
+    "list behind a quote": f"0'',{'[' * MANY}{']' * MANY}",
+    "list behind a comment": f"/* ' */{'[' * MANY}{']' * MANY}",
+    "list behind a quoted quote": f"'\\'',{'[' * MANY}{']' * MANY}",
+    "chain of prefixes": f"{'- ' * MANY}x",
+    "chain of operators": f"{'x:' * MANY}x",
+}
 
 # what follows the first line; what the refusal must name
 HOSTILE = {
@@ -31,8 +47,12 @@ HOSTILE = {
     "a partial list": ("unit('tool:a',[1|2]).\n", "2"),
     "a cycle": ("@(unit('tool:a',X),[X=[X]]).\n", "2"),
     "a deep list": (f"unit('tool:a',{'[' * 40}{']' * 40}).\n", "2"),
-    "a very deep list": (f"unit('tool:a',{'[' * 1_000_000}{']' * 1_000_000}).\n", ""),
-    "a very deep term": (f"unit('tool:a',{'f(' * 1_000_000}x{')' * 1_000_000}).\n", ""),
+    **{f"a very deep {what}": (f"unit('tool:a',{text}).\n", "2") for what, text in DEEP.items()},
+    "two terms in a line": ("floor(300). halt.\n", "2"),
+    "a term over two lines": ("unit('tool:a',\n[]).\n", "2"),
+    "control characters in an id": ("unit('tool:\\x1b\\[31ma',[]).\n", "2"),
+    "a C1 control character in an id": ("active('tool:\\x9b\\31ma',full,1,[]).\n", "2"),
+    "an id that turns the line round": ("ranked('tool:\\x202e\\a',1).\n", "2"),
     "a term expansion": ("term_expansion(a,b).\n", "2"),
     "an include": (":- include('/etc/passwd').\n", "2"),
     "an encoding": (":- encoding(octet).\n", "2"),
@@ -50,6 +70,47 @@ def test_what_is_not_in_the_grammar_is_refused_and_never_run(tmp_path: Path, cas
     assert done.stdout == ""
     if line:
         assert re.search(rf"line\({line}\)|:{line}:\d+|, line {line}\b", done.stderr), done.stderr[-2000:]
+
+
+def test_depth_does_not_end_a_process_that_reads_in_a_thread_of_python(tmp_path: Path) -> None:
+    """Nothing catches the end of such a thread's stack: ``rlm repl --session`` reads in one."""
+    files = []
+    for number, text in enumerate(DEEP.values()):
+        files.append(tmp_path / f"{number}.rlm")
+        files[-1].write_text(f"{FIRST_LINE}unit('tool:a',{text}).\n")
+    program = """
+import sys
+from pathlib import Path
+from rlm.errors import EngineError
+from rlm.symbolic.repl import open_session
+for file in sys.argv[1:]:
+    try:
+        open_session(Path(file))
+    except EngineError as problem:
+        print(problem.kind)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, files)],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == ["domain_error"] * len(files)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "directory", "device", "missing"])
+def test_what_is_no_regular_file_is_refused_unread(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "s.rlm"
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "directory":
+        file.mkdir()
+    elif kind == "device":
+        file.symlink_to("/dev/zero")
+    done = bare(f"catch(open_session({atom(file)}), error(_, _), halt(7))", "halt(8)")
+    assert (done.returncode, done.stdout) == (7, "")
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_what_stands_in_the_way_is_what_must_change(case: str) -> None:
         ({}, {"scope": {"skill:*", "tool:clock"}}, "out_of_scope"),
         ({"conflicts": ["skill:house"]}, {}, "conflict_with"),
     ],
-    ids=lambda value: str(value),
+    ids=["unavailable", "invisible", "missing", "out of scope", "conflict"],
 )
 def test_what_the_host_cannot_change_here_is_told(fields: dict[str, Any], policy: dict[str, Any], blocker: str) -> None:
     view = rlm.compile(_shelf(**fields), "vault", policy=rlm.Policy(**policy))

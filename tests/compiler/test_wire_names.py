@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import rlm
 from rlm.compiler.wire import safe_name, wire_name
-from rlm.errors import ToolError
+from rlm.errors import CompileError, ToolError
 from rlm.model.unit import checked_id
 from tests.compiler.blocks import tool
 
@@ -110,6 +110,20 @@ def test_a_name_depends_on_no_other_unit_and_resolves_to_its_own(ids: list[str],
                 seen.setdefault(view.resolve(anthropic["name"]), set()).add(anthropic["name"])
     assert seen.keys() == set(ids)
     assert all(len(names) == 1 for names in seen.values())
+
+
+def test_two_names_that_somebody_made_alike_are_refused_by_name_before_anything_is_sent() -> None:
+    """Found in a minute among 30 million ids."""
+    one, other = "tool:x\u5393\u4f2a\u4e01", "tool:x\u548b\u4e9c\u4e05"
+    assert wire_name(one) == wire_name(other)
+    catalog = rlm.Catalog([rlm.Unit(one, activation="always"), rlm.Unit(other, activation="always")])
+    for place in ("native", "text"):
+        with pytest.raises(CompileError) as caught:
+            rlm.compile(catalog, "x", tools=place)  # type: ignore[arg-type]
+        assert caught.value.kind == "wire_name_clash"
+        assert caught.value.detail["units"] == [one, other]
+    view = rlm.compile(catalog, "x", pack=False)
+    assert view.active == (one, other)
 
 
 # -- resolve -----------------------------------------------------------------------------------------

@@ -1,0 +1,246 @@
+"""Units of loaded skills: one for each, and for a long body one for each of its sections.
+
+Identity, description and text come from the file; everything that decides (activation, trust, priority, relations,
+capabilities) comes from the host's call, and units are of trust ``stranger`` unless it says otherwise. A name that
+is taken is never taken over: the skill that comes second has a qualified id.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rlm.catalog.imports import HOST_FIELDS
+from rlm.errors import CatalogError, UnitError, did_you_mean
+from rlm.model.unit import Kind, Provenance, Representation, Trust, Unit
+from rlm.skills.findings import Verdict, finding
+from rlm.skills.library import Entry, Library
+from rlm.skills.names import identity
+from rlm.skills.skill import Skill
+
+SKILL_FIELDS = HOST_FIELDS - {"server", "provenance"}
+SECTION_FIELDS = frozenset(
+    {"trust", "namespace", "category", "priority", "visible", "available", "requires_capability", "version"}
+)
+"""What a section has from the host's call; only the skill itself can be pinned or required."""
+
+RESERVED_PREFIX = "rlm-"
+"""Names of the library's own skills; a stranger's skill of such a name has a qualified id only."""
+
+COMPACT_UTILITY = 0.35
+"""As ``rlm.compiler.forms`` derives it; here the text is the whole description, for nothing is cut silently."""
+
+_VERSION = 12
+
+
+@dataclass
+class Placement:
+    """What registering a library changes: units to add, ids to take out, and the library with what was found out.
+
+    ``files`` says under which ids each real file is registered.
+    """
+
+    library: Library
+    units: list[Unit] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
+    files: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def placed(
+    library: Library,
+    known: Mapping[str, Unit],
+    files: Mapping[str, tuple[str, ...]],
+    host: Mapping[str, Any],
+    *,
+    replacing: bool,
+) -> Placement:
+    """Where the skills of a library go, in order of their paths.
+
+    Args:
+        library: what was loaded.
+        known: the catalog's units by id.
+        files: ids by real path, from earlier placements.
+        host: fields of every unit.
+        replacing: whether a file that was catalogued with another text is admitted anew.
+
+    Raises:
+        CatalogError: ``unknown_field``.
+        UnitError: a field of the host's call is wrong.
+    """
+    placing = _Placing(known, files, _checked(host), replacing=replacing)
+    return placing.all(library)
+
+
+def _checked(host: Mapping[str, Any]) -> Unit:
+    """A unit with the host's fields; it says first of all what is wrong with them."""
+    wrong = sorted(set(host) - SKILL_FIELDS)
+    if wrong:
+        message = f"{wrong[0]!r} is no field that skills take from the host{did_you_mean(wrong[0], SKILL_FIELDS)}"
+        raise CatalogError("unknown_field", message, {"field": wrong[0]})
+    return Unit("skill:host", **{"trust": Trust.STRANGER, **host})
+
+
+class _Placing:
+    """One placement."""
+
+    def __init__(
+        self, known: Mapping[str, Unit], files: Mapping[str, tuple[str, ...]], host: Unit, *, replacing: bool
+    ) -> None:
+        self._known = known
+        self._files = files
+        self._host = host
+        self._replacing = replacing
+        skills = [unit for unit in known.values() if unit.kind is Kind.SKILL]
+        self._taken = {identity(unit.path): unit for unit in skills}
+        self._digests: dict[str, list[Unit]] = {}
+        for unit in skills:
+            self._remember(unit)
+
+    def all(self, library: Library) -> Placement:
+        self._plan = Placement(library)
+        entries = tuple(self._entry(entry) for entry in library.entries)
+        self._plan.library = replace(library, entries=entries)
+        return self._plan
+
+    def _entry(self, entry: Entry) -> Entry:
+        if entry.skill is None or entry.verdict is Verdict.REFUSED:
+            return entry
+        before = self._before(entry.skill)
+        try:
+            return self._again(entry, entry.skill, before) if before else self._first(entry, entry.skill)
+        except UnitError as problem:
+            return entry.with_findings(finding("not_a_unit", problem.message))
+
+    def _before(self, skill: Skill) -> tuple[str, ...]:
+        """The ids under which this very file is registered."""
+        return tuple(id for id in self._files.get(skill.file, ()) if id in self._known)
+
+    def _again(self, entry: Entry, skill: Skill, before: tuple[str, ...]) -> Entry:
+        """A file that is registered: the same text and fields change nothing, others need ``replace``."""
+        old = self._known[before[0]]
+        same_name = identity(old.name) == skill.key
+        id = old.id if same_name else self._id(skill)[0]
+        units = units_of(skill, id, self._host)
+        same = [unit.digest for unit in units] == [self._known[one].digest for one in before]
+        if same:
+            return replace(entry, units=before)
+        if not self._replacing:
+            what = "other host fields" if old.provenance.digest == skill.digest else "another text"
+            return entry.with_findings(finding("changed", f"{old.id} was registered with {what}"))
+        return self._added(entry, skill, units, before)
+
+    def _first(self, entry: Entry, skill: Skill) -> Entry:
+        """A file that is new here."""
+        twin = self._twin(skill)
+        if twin is not None:
+            self._plan.files[skill.file] = ()
+            return replace(entry.with_findings(finding("identical", twin.id)), units=(twin.id,))
+        id, code, said = self._id(skill)
+        if not id:
+            return entry.with_findings(finding("not_a_unit", f"{said}; give its folder a scope of its own"))
+        noted = entry.with_findings(finding(code, said)) if code else entry
+        return self._added(noted, skill, units_of(skill, id, self._host))
+
+    def _added(self, entry: Entry, skill: Skill, units: tuple[Unit, ...], before: tuple[str, ...] = ()) -> Entry:
+        """Put the units into the plan, in the place of those of ``before``."""
+        ids = tuple(unit.id for unit in units)
+        clash = next((id for id in ids if id in self._known and id not in before), None)
+        if clash is not None:
+            return entry.with_findings(finding("not_a_unit", f"there is another {clash}"))
+        if before:
+            self._plan.gone.update(before)
+            self._taken.pop(identity(self._known[before[0]].path), None)
+        self._plan.units.extend(units)
+        self._plan.files[skill.file] = ids
+        self._taken[identity(units[0].path)] = units[0]
+        self._remember(units[0])
+        return replace(entry, units=ids)
+
+    def _remember(self, unit: Unit) -> None:
+        if unit.provenance.digest:
+            self._digests.setdefault(unit.provenance.digest, []).append(unit)
+
+    def _twin(self, skill: Skill) -> Unit | None:
+        """A skill of the very same bytes for which the host has said at least as much."""
+        host = self._host
+        for unit in self._digests.get(skill.digest, ()):
+            trusted = unit.trust is Trust.HOST or host.trust is not Trust.HOST
+            if trusted and unit.pinned >= host.pinned and unit.mandatory >= host.mandatory:
+                return unit
+        return None
+
+    def _id(self, skill: Skill) -> tuple[str, str, str]:
+        """The first free id, and the finding where it is not the plain one: code and what to say."""
+        ours = skill.key.startswith(RESERVED_PREFIX) and self._host.trust is not Trust.HOST
+        taker = self._taken.get(skill.key)
+        if not ours and taker is None:
+            return f"skill:{skill.key}", "", ""
+        for path in _qualified(skill):
+            if identity(path) not in self._taken:
+                id = f"skill:{path}"
+                return (id, "reserved_prefix", id) if ours else (id, "same_name", f"{id} is this one's id")
+        return "", "", f"every id for {skill.identity} is taken"
+
+
+def _qualified(skill: Skill) -> Iterator[str]:
+    """The paths of qualified ids, in the order in which they are tried; none depends on anything but the skill."""
+    scope = identity(skill.scope)
+    folder = identity(os.path.dirname(skill.source.partition(":")[2]))
+    yield f"{scope}/{skill.key}"
+    yield f"{scope}/{folder}/{skill.key}"
+    yield f"{scope}/{skill.digest[:_VERSION]}/{skill.key}"
+
+
+# -- units ------------------------------------------------------------------------------------------
+
+
+def units_of(skill: Skill, id: str, host: Unit) -> tuple[Unit, ...]:
+    """The units of a skill: itself, and the sections of a body that is over the limit.
+
+    Args:
+        skill: what was loaded.
+        id: of the skill's own unit.
+        host: a unit whose host-only fields are taken over.
+
+    Raises:
+        UnitError: they cannot be registered.
+    """
+    package = skill.package
+    given = {name: getattr(host, name) for name in SKILL_FIELDS if name in host.model_fields_set}
+    fields: dict[str, Any] = {
+        "trust": Trust.STRANGER,
+        "version": skill.digest[:_VERSION],
+        "available": host.pinned or not package.narrowed,
+        "provenance": Provenance(source=skill.source, digest=skill.digest),
+        **given,
+    }
+    compact = Representation(name="compact", text=f"Not shown in full: {package.description}", utility=COMPACT_UTILITY)
+    sections = tuple(_sections(skill, id, fields))
+    content = _outline(skill, sections) if sections else package.body
+    main = Unit(id, description=package.description, content=content, representations=(compact,), **fields)
+    return main, *sections
+
+
+def _sections(skill: Skill, id: str, fields: Mapping[str, Any]) -> Iterator[Unit]:
+    path = id.partition(":")[2]
+    kept = {name: value for name, value in fields.items() if name in SECTION_FIELDS or name == "provenance"}
+    many = len(skill.package.sections)
+    for number, section in enumerate(skill.package.sections, 1):
+        title = section.title or f"part {number} of {many}"
+        yield Unit(
+            f"resource:{path}/section-{number:03d}",
+            description=f"{skill.name}: {title}",
+            content=section.text,
+            **kept,
+        )
+
+
+def _outline(skill: Skill, sections: tuple[Unit, ...]) -> str:
+    """What stands in the place of a body that is over the limit."""
+    size = len(skill.package.body.encode())
+    lines = [f"{skill.package.description}\n\nThe text has {size:,} bytes. It is shown by section, when needed:"]
+    for unit, section in zip(sections, skill.package.sections, strict=True):
+        lines.append(f"- {unit.id} ({len(section.text.encode()):,} bytes): {section.title or 'no heading'}")
+    return "\n".join(lines) + "\n"

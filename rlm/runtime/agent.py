@@ -1,0 +1,398 @@
+"""One agent: it is told its task, plans, sees what came of it, and plans again until it has an answer.
+
+The root is one, and so is every child. What it may do follows from a handful of facts (depth, budget, the host's
+policy); the rules turn them into what its requests show, and the same facts are asked again when a plan runs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rlm.compiler.wire import wire_name
+from rlm.errors import BudgetError, RunError
+from rlm.model.base import digest_of
+from rlm.model.plan import Ending, Failed, Final, Frame, Observe, PlanError, ValidPlan
+from rlm.model.policy import Policy, covers
+from rlm.model.turn import Message
+from rlm.model.unit import CALLABLE
+from rlm.runtime.answer import Projection
+from rlm.runtime.completion import error_of
+from rlm.runtime.context.arguments import ACTIONS
+from rlm.runtime.conversation import Conversation, excerpt, inputs_text
+from rlm.runtime.ledger import Account
+from rlm.runtime.operations import Operations
+from rlm.runtime.plan import Execution, Scope, is_handle, read, validate
+from rlm.runtime.plan.cost import preflight, worst_case
+from rlm.runtime.plan.reply_schema import plan_schema
+from rlm.runtime.plan.reply_text import grammar_text
+from rlm.runtime.plan.schemas import violations
+from rlm.runtime.roles import MODEL, NEEDED, RECURSE, Role, own_units
+from rlm.runtime.run import Asked, Run
+from rlm.tools.grant import Grant
+
+if TYPE_CHECKING:
+    from rlm.compiler.view import CompiledContext
+    from rlm.runtime.context.store import Store
+
+COMPACT_SHARE = 2
+"""A conversation that takes more than one part in two of the room is compacted."""
+
+
+@dataclass
+class Agent:
+    """One agent of a run.
+
+    ``lineage`` are the digests of the tasks of its ancestors and of its own; ``inputs`` what plans may name as
+    ``{"input": ...}``, contexts as handles.
+    """
+
+    run: Run
+    id: str
+    task: str
+    store: Store
+    inputs: Mapping[str, Any]
+    policy: Policy
+    grant: Grant
+    account: Account
+    depth: int = 0
+    lineage: tuple[str, ...] = ()
+    bound: dict[str, Any] = field(default_factory=dict)
+    turn: int = 0
+    chats: int = 0
+    execution: Execution | None = None
+    projection: Projection | None = None
+
+    # -- what it may do -----------------------------------------------------------------------------
+
+    @property
+    def role(self) -> Role:
+        """``planner`` or ``child``."""
+        return Role.CHILD if self.depth else Role.PLANNER
+
+    @property
+    def withheld(self) -> frozenset[str]:
+        """The capabilities that it does not have now."""
+        left = self.account.left()
+        out: set[str] = set()
+        if self.run.leaf is None:
+            out |= {RECURSE, MODEL}
+        if self.depth >= self.run.options.budget.max_recursion_depth:
+            out.add(RECURSE)
+        if left["max_model_calls"] <= 1:  # the one that is left is for the next turn
+            out |= {RECURSE, MODEL}
+        if left["max_tool_calls"] <= 0:
+            out |= {"runtime:tool", "tool:*", "mcp_tool:*"}
+        if left["max_context_ops"] <= 0 or not self.store.handles:
+            out.add(NEEDED["context"])
+        return frozenset(out)
+
+    @property
+    def is_last_turn(self) -> bool:
+        """Whether no turn can follow the one that is being asked for."""
+        left = self.account.left()
+        return bool(left["max_iterations"] <= 0 or left["max_model_calls"] <= 1)
+
+    # -- the loop -----------------------------------------------------------------------------------
+
+    async def answer(self) -> Any:
+        """The value of its ``final``.
+
+        Raises: RunError, ProviderError, CompileError, BudgetError: what it could not go on with.
+        """
+        self.run.trace.event("agent", agent=self.id, depth=self.depth, role=self.role.value, task=self._stored(self.task))
+        said = Conversation(await self._inputs())
+        needs = self.run.options.needs if self.depth == 0 else (self.task,)
+        while True:
+            self.account.count("turns")
+            self.turn += 1
+            plan, reply = await self._planned(said, needs)
+            ending = await self.execute(plan)
+            if isinstance(ending, Final):
+                problem = self._unfit(ending.value)
+                if problem is None:
+                    return ending.value
+                ending = Failed(problem.to_dict(), "the value of `final`", self.partial())
+            if isinstance(ending, Observe):
+                said.observed(reply, ending.values)
+                needs = ending.needs or needs
+            elif ending.terminal or self.is_last_turn:
+                raise error_of(ending.error)
+            else:
+                said.failed(reply, ending.path, ending.error, self.partial())
+
+    async def execute(self, plan: ValidPlan) -> Ending:
+        """Run one plan; what it binds stays bound."""
+        operations = Operations(self)
+        self.execution = Execution(
+            plan, operations, Scope(self.inputs, self.bound), width=self.run.options.budget.max_concurrent_subcalls
+        )
+        try:
+            return await self.execution.run()
+        finally:
+            self.bound = self.partial()
+            self.execution = None
+
+    def partial(self) -> dict[str, Any]:
+        """What is bound so far, with the items of a list that is under way."""
+        if self.execution is None:
+            return dict(self.bound)
+        return {**self.bound, **self.execution.bindings(), **self.execution.unfinished()}
+
+    # -- one turn -----------------------------------------------------------------------------------
+
+    async def _planned(self, said: Conversation, needs: tuple[str, ...]) -> tuple[ValidPlan, str]:
+        """A valid plan and the reply that it stood in. Raises: RunError ``no_valid_plan``."""
+        trace = self.run.trace
+        for attempt in range(self.run.options.max_repairs + 1):
+            call = f"{self.id}.{self.turn}" + (f"~{attempt}" if attempt else "")
+            asked, view, frame = await self._compiled(said, needs, call, repairing=attempt > 0)
+            self.projection = Projection(
+                fingerprint=view.fingerprint, active_units=view.active, tool_count=len(view.callable)
+            )
+            reply = await self.run.ask(asked, view, plan_schema(frame))
+            try:
+                plan = read(reply.text, frame)
+                found = preflight(worst_case(plan, frame), self.account.left())
+                if found:
+                    raise PlanError.of(found)
+            except PlanError as problem:
+                last = problem
+                trace.event("refused", call=call, error=problem.to_dict())
+                said.refused(reply.text, problem.problems)
+                continue
+            trace.event("plan", call=call, plan=trace.body(plan.data) if trace.wanted else "")
+            return plan, json.dumps(plan.data, ensure_ascii=False)
+        problems = last.detail.get("problems", [])
+        message = f"no valid plan in {self.run.options.max_repairs + 1} replies; the last: {last.message}"
+        raise RunError("no_valid_plan", message, {"problems": problems})
+
+    async def _compiled(
+        self, said: Conversation, needs: tuple[str, ...], call: str, *, repairing: bool
+    ) -> tuple[Asked, CompiledContext, Frame]:
+        """What the next request shows, and what a plan in its reply may name. Compacts what has become too long."""
+        withheld = self.withheld
+        ops = self._ops(withheld)
+        while True:
+            asked = self._asked(said, needs, call, withheld, ops, repairing=repairing)
+            try:
+                view = await self.run.compiled(asked)
+            except BudgetError:
+                if not said.compact():
+                    raise
+            else:
+                if "tool" in ops and not view.callable:
+                    ops = ops - {"tool"}  # nothing to call: then nothing is said of calling
+                    continue
+                if view.ledger.task * COMPACT_SHARE <= view.ledger.limit or not said.compact():
+                    return asked, view, self._frame(view, ops)
+            self.run.trace.event("compacted", call=call, turns=said.compacted)
+
+    def _asked(
+        self,
+        said: Conversation,
+        needs: tuple[str, ...],
+        call: str,
+        withheld: frozenset[str],
+        ops: frozenset[str],
+        *,
+        repairing: bool,
+    ) -> Asked:
+        """The next request, before it is compiled.
+
+        Only the root's task is in the user's own words; a child's was written by a model: it is shown like the
+        user's and counts as a need.
+        """
+        tail = said.tail(self._capabilities(ops) + self._status())
+        if self.depth:
+            tail = [{"role": "user", "content": self.task}, *tail]
+        return Asked(
+            call=call,
+            role=self.role,
+            text="" if self.depth else self.task,
+            tail=tail,
+            needs=needs,
+            standing=own_units(self.role, repairing, grammar_text(Frame(ops=ops, actions=_ACTIONS))),
+            withheld=withheld,
+            policy=self.policy,
+            account=self.account,
+        )
+
+    def _capabilities(self, ops: frozenset[str]) -> str:
+        """What this agent can do, and what a child of it could."""
+        text = f"\n# Capabilities\n{_named(ops & NEEDED.keys())}\n"
+        if "rlm" not in ops:
+            return text
+        deeper = self.depth + 1 < self.run.options.budget.max_recursion_depth
+        return f"{text}# Child capabilities\n{_named((ops & NEEDED.keys()) - (frozenset() if deeper else {'rlm'}))}\n"
+
+    def _ops(self, withheld: frozenset[str]) -> frozenset[str]:
+        shut = withheld | self.policy.withheld
+        out = {op for op, capability in NEEDED.items() if any(covers(pattern, capability) for pattern in shut)}
+        if self.is_last_turn:
+            out.add("observe")
+        return Frame().without(*out).ops
+
+    def _frame(self, view: CompiledContext, ops: frozenset[str]) -> Frame:
+        """What a plan may name after this view: its callable tools and no other."""
+        units = view._snapshot.units
+        tools = {wire_name(id): units[id].schema or {"type": "object"} for id in view.callable}
+        hidden = tuple(wire_name(id) for id, unit in units.items() if unit.kind in CALLABLE and id not in view.callable)
+        frame = Frame(
+            inputs={name: _length(value) for name, value in self.inputs.items()},
+            handles=tuple(handle.id for handle in self.store.handles),
+            tools=tools,
+            known_tools=hidden,
+            ops=ops,
+            actions=_ACTIONS,
+            variables={name: _length(value) for name, value in self.bound.items()},
+        )
+        if "rlm" not in ops:
+            return frame
+        deeper = self.depth + 1 < self.run.options.budget.max_recursion_depth
+        child = frame.model_copy(
+            update={
+                "inputs": {"query": None, "context": None},
+                "handles": ("context",),
+                "variables": {},
+                "ops": ops - {"observe"} if deeper else ops - {"observe", "rlm"},
+            }
+        )
+        return frame.model_copy(update={"child": child})
+
+    def _status(self) -> str:
+        left = self.account.left()
+        if self.is_last_turn:
+            return "\n# Last turn\nNo further turn can follow: end with `final`, by the best inference from what there is.\n"
+        return (
+            f"\n# Budget\nturns left after this: {left['max_iterations']}, model calls: {left['max_model_calls'] - 1}, "
+            f"tool calls: {left['max_tool_calls']}\n"
+        )
+
+    async def _inputs(self) -> str:
+        rows = {}
+        for name, value in self.inputs.items():
+            if is_handle(value):
+                rows[name] = _described(value["handle"], await self.store.act(value, "info"))
+            elif name != "query":
+                rows[name] = excerpt(value)
+        return inputs_text(rows)
+
+    def _unfit(self, value: Any) -> RunError | None:
+        """Why a final value cannot be given back, if so."""
+        options = self.run.options
+        size = len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+        most = options.budget.max_output_bytes
+        if size > most:
+            detail = {"bytes": size, "limit": most}
+            return RunError("output_too_large", f"the value has {size} bytes; at most {most}", detail)
+        if self.depth == 0 and options.output_schema is not None:
+            found = violations(dict(options.output_schema), value)
+            if found:
+                keys, _, message = found[0]
+                where = ".".join(map(str, keys)) or "the top"
+                return RunError("invalid_value", f"the value does not follow the wanted schema: at {where}: {message}")
+        return None
+
+    async def chat(self, messages: tuple[Message, ...]) -> str:
+        """The reply to a handler's own messages, as a request of this run."""
+        self.chats += 1
+        return await Operations(self).chat(messages, call=f"{self.id}.{self.turn}:chat[{self.chats}]")
+
+    # -- children -----------------------------------------------------------------------------------
+
+    async def child_answer(self, query: str, context: Any, plan: Mapping[str, Any] | None, *, call: str) -> Any:
+        """The value that a child finds. The same sub-task, asked twice in one run, is done once.
+
+        Raises: RunError ``cycle``, and whatever ended the child.
+        """
+        key = digest_of([query, context, plan])
+        if key in self.lineage:
+            raise RunError("cycle", "this task is being done by an ancestor already", {"query": query[:200]})
+        return await self.run.shared(key, lambda: self._child(query, context, plan, key, call))
+
+    async def _child(self, query: str, context: Any, plan: Mapping[str, Any] | None, key: str, call: str) -> Any:
+        self.account.count("children")
+        policy, grant = self._narrowed()
+        granted = [context] if is_handle(context) else []
+        store = self.store.narrowed(granted)
+        inputs: dict[str, Any] = {"query": query}
+        if context is not None:
+            inputs["context"] = context if is_handle(context) else store.put(context, "context").value
+        child = Agent(
+            run=self.run,
+            id=call,
+            task=query,
+            store=store,
+            inputs=inputs,
+            policy=policy,
+            grant=grant,
+            account=self.account.child(),
+            depth=self.depth + 1,
+            lineage=(*self.lineage, key),
+        )
+        if plan is None:
+            return await child.answer()
+        return await child.follow(child.valid(plan))
+
+    def valid(self, plan: Mapping[str, Any]) -> ValidPlan:
+        """A plan that the host wrote, or that a plan has for a child, checked. Raises: PlanError."""
+        return validate(dict(plan), self.host_frame())
+
+    async def follow(self, plan: ValidPlan) -> Any:
+        """The value of a plan that somebody else wrote. Raises: whatever ended it."""
+        ending = await self.execute(plan)
+        if isinstance(ending, Failed):
+            raise error_of(ending.error)
+        if isinstance(ending, Observe):
+            return ending.values
+        problem = self._unfit(ending.value)
+        if problem is not None:
+            raise problem
+        return ending.value
+
+    def host_frame(self) -> Frame:
+        """What a plan of the host may name: every tool that is registered or bound, shown or not."""
+        ops = self._ops(self.withheld) | {"observe"}
+        return Frame(
+            inputs={name: _length(value) for name, value in self.inputs.items()},
+            handles=tuple(handle.id for handle in self.store.handles),
+            tools=self.run.toolbox.schemas,
+            ops=ops,
+            actions=_ACTIONS,
+            variables={name: _length(value) for name, value in self.bound.items()},
+        )
+
+    def _narrowed(self) -> tuple[Policy, Grant]:
+        """What a child may do: what this agent may, or less where the host says so."""
+        child = self.run.options.child_policy
+        if child is None:
+            return self.policy, self.grant
+        given = {name: getattr(child, name) for name in child.model_fields_set}
+        inherited = {name: getattr(self.policy, name) for name in self.policy.model_fields_set}
+        policy = self.policy.narrowed(Policy(**{**inherited, **given}))
+        return policy, self.grant.narrowed(capabilities=policy.capabilities)
+
+    def _stored(self, value: Any) -> str:
+        return self.run.trace.body(value) if self.run.trace.wanted else ""
+
+
+_ACTIONS = {name: dict(spec.schema) for name, spec in ACTIONS.items()}
+
+
+def _named(ops: Iterable[str]) -> str:
+    return ", ".join(sorted(ops)) or "none"
+
+
+def _length(value: Any) -> int | None:
+    return len(value) if isinstance(value, list) else None
+
+
+def _described(id: str, info: Mapping[str, Any]) -> str:
+    """A context in one line: everything short that ``info`` says."""
+    said = {key: value for key, value in info.items() if value not in (None, "", [], False)}
+    return f"context {id!r}, {excerpt(said, 600)}"
+
+

@@ -1,0 +1,72 @@
+"""One request with the caller's own messages.
+
+Outside of a run it carries them and nothing else. Called inside one (by a tool's handler), it is a request of that
+run: it carries the run's permanent context, draws on its ledger, and ends by its deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import anyio
+import anyio.from_thread
+
+from rlm.errors import ConfigurationError
+from rlm.model.turn import Message, conversation_of
+from rlm.providers import resolve
+from rlm.providers.base import ProviderRequest
+from rlm.runtime import gate
+from rlm.runtime.operations import current_agent
+from rlm.sync import run_sync
+
+DEFAULT_OUTPUT = 4096
+"""Tokens that a reply may take outside of a run."""
+
+Messages = Iterable[Message | Mapping[str, Any]]
+
+
+async def achat(
+    messages: Messages, *, model: Any = None, max_output_tokens: int = DEFAULT_OUTPUT, time_limit: float = 120.0
+) -> str:
+    """The text of the reply.
+
+    Args:
+        messages: mappings with ``role`` and ``content``.
+        model: a model string or a provider; inside a run its own leaf model, and none may be given.
+        max_output_tokens, time_limit: tokens and seconds, outside of a run.
+
+    Raises: ProviderError; ConfigurationError ``no_model``, ``model_of_the_run``; RunError inside a run.
+    """
+    said = conversation_of("messages", messages)
+    agent = current_agent.get()
+    if agent is not None:
+        if model is not None:
+            raise ConfigurationError("model_of_the_run", "inside a run, requests go to the run's own model")
+        return await agent.chat(said)
+    if model is None:
+        raise ConfigurationError("no_model", "chat needs a model: model='openai:...', or a provider")
+    provider = resolve(model)
+    request = ProviderRequest(
+        model=provider.model,
+        parts={"messages": [{"role": message.role, "content": message.content} for message in said]},
+        max_output_tokens=max_output_tokens,
+    )
+    reply = await gate.send(provider, request, deadline=anyio.current_time() + time_limit)
+    return reply.text
+
+
+def chat(messages: Messages, **options: Any) -> str:
+    """As ``achat``, for callers that wait; a handler in a thread of a run waits for the run's own loop."""
+    agent = current_agent.get()
+    if agent is None:
+        return run_sync(achat, messages, **options)
+
+    async def asked() -> str:
+        token = current_agent.set(agent)
+        try:
+            return await achat(messages, **options)
+        finally:
+            current_agent.reset(token)
+
+    return anyio.from_thread.run(asked, token=agent.run.loop)

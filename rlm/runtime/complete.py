@@ -1,0 +1,293 @@
+"""Complete: a question, a context that no prompt holds, and an answer. One function, whoever asks.
+
+What can be wrong with the host's word is raised before anything is sent; what happens to a run is returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from rlm.catalog.catalog import Catalog
+from rlm.errors import ConfigurationError, RlmError, RunError
+from rlm.model.base import digest_of
+from rlm.model.plan import ValidPlan
+from rlm.model.unit import Unit
+from rlm.providers.retry import Retry
+from rlm.runtime.agent import Agent
+from rlm.runtime.cancel import CancelToken
+from rlm.runtime.completion import Completion, Status
+from rlm.runtime.context.context import Context
+from rlm.runtime.context.store import Store
+from rlm.runtime.ledger import Account
+from rlm.runtime.options import Options
+from rlm.runtime.record import Host, record_run
+from rlm.runtime.replay import Replay, ReplayProvider
+from rlm.runtime.roles import instruction_units
+from rlm.runtime.run import Run, Speaker, speaker_of
+from rlm.runtime.toolbox import Toolbox, registered
+from rlm.runtime.trace import Record, Trace
+from rlm.skills.bundle import standing_units
+from rlm.skills.profile import Profile
+from rlm.sync import run_sync
+from rlm.tools.grant import Grant
+
+ENDED_FROM_OUTSIDE = frozenset({"timeout", "cancelled", "budget_exhausted", "max_iterations"})
+"""Kinds of runtime errors after which a result is ``partial``: nobody did anything wrong."""
+
+
+async def acomplete(query: str, context: Any = None, **options: Any) -> Completion:
+    """Answer ``query`` by plans that a model writes and the runtime checks and runs.
+
+    Args:
+        query: the task, in the user's own words.
+        context: what it is about: ``rlm.Context``, a text, a list, a path, a mapping of names to contexts. No
+            prompt holds it; plans look into it.
+        options: see ``rlm.runtime.options.Options``.
+
+    Returns: a Completion, whatever happened to the run.
+
+    Raises: ConfigurationError and others of configuration, before any request was sent.
+    """
+    _checked_query(query)
+    return await _completed(_host(query, context, Options.of(**options), planned=False), None)
+
+
+def complete(query: str, context: Any = None, **options: Any) -> Completion:
+    """As ``acomplete``, for callers that wait; it works inside a running event loop (a notebook) too."""
+    return run_sync(acomplete, query, context, **options)
+
+
+async def arun_plan(plan: Mapping[str, Any], context: Any = None, *, query: str = "", **options: Any) -> Completion:
+    """Run a plan that the host wrote. It may call every registered tool and every binding, shown or not.
+
+    Raises: PlanError where it is no valid plan; ConfigurationError.
+    """
+    return await _completed(_host(query, context, Options.of(**options), planned=True), plan)
+
+
+def run_plan(plan: Mapping[str, Any], context: Any = None, *, query: str = "", **options: Any) -> Completion:
+    """As ``arun_plan``, for callers that wait."""
+    return run_sync(arun_plan, plan, context, query=query, **options)
+
+
+def _checked_query(query: Any) -> None:
+    if not isinstance(query, str):
+        raise ConfigurationError("invalid_query", f"a query is a string, not {type(query).__name__}")
+    if not query.strip():
+        raise ConfigurationError("invalid_query", "the query is empty")
+
+
+@dataclass
+class _Host:
+    """The host's word, made ready: everything that can be wrong with it has been said by now."""
+
+    query: str
+    contexts: Mapping[str, Context]
+    options: Options
+    toolbox: Toolbox
+    standing: tuple[Unit, ...]
+    grant: Grant
+    planner: Speaker | None
+    leaf: Speaker | None
+    catalog: Catalog
+    owns_catalog: bool
+    replay: Replay | None = None
+
+
+def _host(query: str, context: Any, options: Options, *, planned: bool) -> _Host:
+    policy = options.effective_policy
+    if options.cancel is not None and not isinstance(options.cancel, CancelToken):
+        raise ConfigurationError("invalid_option", "cancel: a CancelToken is wanted, rlm.CancelToken()")
+    catalog = options.catalog
+    known = () if catalog is None else tuple(getattr(catalog, "registry", ()))
+    toolbox = Toolbox((*registered(options.tools, options.tool_registry), *known), options.bindings)
+    standing = (
+        *standing_units(Profile.of(options.skills, disable=options.disable)),
+        *instruction_units(options.instruction, options.instruction_files),
+    )
+    said = {} if options.authority is None else {"authority": options.authority}
+    planner, leaf = _speakers(options, planned=planned)
+    contexts = {} if context is None else Context.named_of(context)
+    return _Host(
+        query=query,
+        contexts=contexts,
+        options=options,
+        toolbox=toolbox,
+        standing=standing,
+        grant=Grant.of(policy, approve=options.approve, **said).begun(),
+        planner=planner,
+        leaf=leaf,
+        catalog=_ephemeral(toolbox) if catalog is None else catalog,
+        owns_catalog=catalog is None,
+    )
+
+
+def _ephemeral(toolbox: Toolbox) -> Catalog:
+    catalog = Catalog()
+    try:
+        catalog.add_tools(toolbox.registered)
+    except BaseException:
+        catalog.destroy()
+        raise
+    return catalog
+
+
+def _speakers(options: Options, *, planned: bool) -> tuple[Speaker | None, Speaker | None]:
+    """Who plans and who answers as a leaf. A plan of the host may do without a model."""
+    first = options.planner_model if options.planner_model is not None else options.model
+    second = options.leaf_model if options.leaf_model is not None else options.model
+    first = second if first is None else first
+    if first is None and planned:
+        return None, None
+    planner = speaker_of(first, options)
+    if second is None or second is first or (isinstance(second, str) and second == first):
+        return planner, planner
+    return planner, speaker_of(second, options)
+
+
+async def _completed(host: _Host, plan: Mapping[str, Any] | None) -> Completion:
+    """Run, and give back what came of it; everything that the run made for itself is gone afterwards."""
+    started = anyio.current_time()
+    trace: Trace | None = None
+    try:
+        agent = _root(host, started + host.options.budget.time_limit)
+        valid = None if plan is None else agent.valid(plan)
+        trace = agent.run.trace = Trace(
+            host.options.trace, listener=host.options.on_event, redact=host.options.redact
+        )
+        record_run(agent.run, host.query, host.contexts, plan)
+        value, error = await _answered(agent, valid)
+        return _result(agent, value, error, anyio.current_time() - started)
+    finally:
+        if trace is not None:
+            trace.close()
+        if host.owns_catalog:
+            host.catalog.destroy()
+
+
+def _root(host: _Host, deadline: float) -> Agent:
+    options = host.options
+    store = Store(tokenizer=options.effective_policy.tokenizer)
+    inputs: dict[str, Any] = {"query": host.query} if host.query else {}
+    inputs |= {name: store.put(each, name).value for name, each in host.contexts.items()}
+    run = Run(
+        options=options,
+        catalog=host.catalog,
+        toolbox=host.toolbox,
+        store=store,
+        account=Account(options.budget),
+        deadline=deadline,
+        planner=host.planner,
+        leaf=host.leaf,
+        standing=host.standing,
+        replay=host.replay,
+    )
+    return Agent(
+        run=run,
+        id="0",
+        task=host.query,
+        store=store,
+        inputs=inputs,
+        policy=options.effective_policy,
+        grant=host.grant,
+        account=run.account,
+        lineage=(digest_of([host.query, inputs.get("context"), None]),),
+    )
+
+
+async def _answered(agent: Agent, plan: ValidPlan | None) -> tuple[Any, RlmError | None]:
+    """The value, or why there is none; by the deadline, and with nothing left running."""
+    run = agent.run
+    token = run.options.cancel
+    with anyio.CancelScope(deadline=run.deadline) as scope, nullcontext() if token is None else token.covers(scope):
+        try:
+            async with _open(run.planner), _open(run.leaf):
+                return await (agent.answer() if plan is None else agent.follow(plan)), None
+        except RlmError as problem:
+            return None, problem
+    if token is not None and token.cancelled:
+        return None, RunError("cancelled", "the host cancelled the run")
+    limit = run.options.budget.time_limit
+    return None, RunError("timeout", f"the time limit of {limit:g} s was reached", {"time_limit": limit})
+
+
+def _open(speaker: Speaker | None) -> AbstractAsyncContextManager[Any]:
+    """The provider's connections, kept from one request to the next."""
+    return nullcontext() if speaker is None else speaker.provider
+
+
+def _result(agent: Agent, value: Any, error: RlmError | None, seconds: float) -> Completion:
+    run, trace = agent.run, agent.run.trace
+    status: Status = "ok"
+    bound = agent.partial()
+    if error is not None:
+        status = "partial" if isinstance(error, RunError) and error.kind in ENDED_FROM_OUTSIDE else "failed"
+        value = next(reversed(bound.values()), None)
+    shown = run.catalog.units
+    completion = Completion(
+        status=status,
+        value=value,
+        error=None if error is None else error.to_dict(),
+        bound={} if error is None else bound,
+        usage=run.account.spent(seconds),
+        prompt_projection=agent.projection,
+        executable_only=tuple(sorted(tool.id for tool in run.toolbox.all if tool.id not in shown)),
+        abandoned=tuple(run.abandoned),
+        run=run.id,
+        trace=None if trace.path is None else str(trace.path),
+    )
+    if trace.wanted:
+        usage = completion.usage.model_dump(mode="json")
+        trace.event("end", status=status, value=trace.body(value), error=completion.error, usage=usage)
+    return completion
+
+
+# -- again --------------------------------------------------------------------------------------------
+
+
+async def areplay(path: str | Path, *, trace: str | Path | None = None) -> Completion:
+    """Run a recorded run again, without a model and without tools: both answer as they did.
+
+    Args:
+        path: a trace. ``trace``: a file for the trace of the replay.
+
+    Returns: the result: the same one; ``failed`` with ``replay_differs`` where the two runs part.
+
+    Raises: ConfigurationError ``bad_trace``, ``missing_body``, ``changed_body``; OSError.
+    """
+    record = Record(path)
+    said = Host(record)
+    replay = Replay(record)
+    options = Options.of(**said.options(), model="local", trace=trace, retry=Retry(attempts=20, base=1e-6))
+    host = _Host(
+        query=said.said["query"],
+        contexts=said.contexts(),
+        options=options,
+        toolbox=Toolbox(said.tools("tools"), {tool.name: tool for tool in said.tools("bound")}),
+        standing=said.standing(),
+        grant=Grant.of(options.effective_policy),
+        planner=_replaying(said.said["planner"], replay, leaf=False),
+        leaf=_replaying(said.said["leaf"], replay, leaf=True),
+        catalog=said.catalog(),
+        owns_catalog=True,
+        replay=replay,
+    )
+    return await _completed(host, said.said["plan"])
+
+
+def replay(path: str | Path, *, trace: str | Path | None = None) -> Completion:
+    """As ``areplay``, for callers that wait."""
+    return run_sync(areplay, path, trace=trace)
+
+
+def _replaying(said: Mapping[str, Any] | None, replay: Replay, *, leaf: bool) -> Speaker | None:
+    if said is None:
+        return None
+    provider = ReplayProvider(said, replay, leaf=leaf)
+    return Speaker(provider, provider.price)

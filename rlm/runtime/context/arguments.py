@@ -1,0 +1,200 @@
+"""The actions of a context: their names, what a prompt says of them, and their arguments as JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from rlm.errors import ContextError, did_you_mean
+
+MOST_RESULTS = 1000
+"""The most matches of a search, and parts of a partition."""
+
+DEFAULT_SIZES: Mapping[str, int] = {"characters": 8000, "tokens": 2000, "lines": 200, "documents": 1}
+"""How big a part is, by what is counted."""
+
+DEFAULT_PEEK: Mapping[str, int] = {"characters": 1000, "lines": 20}
+
+
+@dataclass(frozen=True)
+class ActionSpec:
+    """One action: ``summary`` in a few words for a prompt, ``schema`` of its arguments."""
+
+    name: str
+    summary: str
+    schema: dict[str, Any]
+
+
+def _whole(least: int, most: int | None, default: int | None, description: str) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "integer", "minimum": least, "maximum": most, "default": default}
+    return {**{key: value for key, value in schema.items() if value is not None}, "description": description}
+
+
+def _one_of(words: list[str], description: str, default: str | None = None) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string", "enum": words, "description": description}
+    return schema if default is None else {**schema, "default": default}
+
+
+def _text(most: int, description: str) -> dict[str, Any]:
+    return {"type": "string", "minLength": 1, "maxLength": most, "description": description}
+
+
+def _spec(action: str, summary: str, /, *required: str, **properties: Any) -> ActionSpec:
+    schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+    return ActionSpec(action, summary, schema)
+
+
+_FIND = {
+    "literal": _text(1000, "the very text to find"),
+    "pattern": _text(1000, "an RE2 pattern; ^ and $ stand at the ends of lines"),
+    "case": _one_of(["exact", "fold"], "fold: upper and lower case are the same", "exact"),
+}
+
+ACTIONS: Mapping[str, ActionSpec] = MappingProxyType(
+    {
+        spec.name: spec
+        for spec in (
+            _spec("info", "its size, its documents and how it begins"),
+            _spec(
+                "peek",
+                "how it begins",
+                by=_one_of(["characters", "lines"], "what is counted", "characters"),
+                size=_whole(1, 100_000, None, "how many; 1000 characters or 20 lines if not given"),
+            ),
+            _spec(
+                "slice",
+                "a part of it, from start to before stop; counted from 0, negative from the end",
+                by=_one_of(["characters", "lines", "bytes", "documents", "path"], "what is counted", "characters"),
+                start=_whole(-(2**62), 2**62, None, "the first; the beginning if not given"),
+                stop=_whole(-(2**62), 2**62, None, "the first that is not in it; the end if not given"),
+                name=_text(4096, "by documents: the one with this name"),
+                path=_text(4096, "by path: a place in JSON, a.b[0]"),
+            ),
+            _spec(
+                "search",
+                "where a literal or a pattern is found, with the line",
+                **_FIND,
+                max_results=_whole(1, MOST_RESULTS, 20, "how many matches at most"),
+                around=_whole(0, 20, 0, "lines to show before and after each"),
+                start=_whole(0, 2**62, 0, "the character to start at: next of a truncated search"),
+            ),
+            _spec(
+                "count",
+                "how often a literal or a pattern is found, or how many lines there are",
+                **_FIND,
+                by=_one_of(["occurrences", "lines"], "occurrences, or lines that hold one", "occurrences"),
+            ),
+            _spec(
+                "partition",
+                "cut it into parts: a list of handles",
+                "by",
+                by=_one_of(["characters", "tokens", "lines", "headings", "documents"], "what is counted"),
+                size=_whole(1, 10_000_000, None, "how many to a part: 8000, 2000, 200; documents 1"),
+                overlap=_whole(0, 1_000_000, 0, "how many of them a part shares with the one before"),
+                level=_whole(1, 6, 2, "by headings: a part starts at headings up to this level"),
+                max_parts=_whole(1, MOST_RESULTS, 256, "how many parts at most; rest is the handle of what is left"),
+            ),
+        )
+    }
+)
+"""Every action by name. Read it; to change what an action takes is to change the action."""
+
+
+def checked(action: str, arguments: Any) -> dict[str, Any]:
+    """The arguments with the defaults filled in.
+
+    Raises: ContextError ``unknown_action``, ``invalid_arguments`` (``detail`` has ``path``, ``expected``, ``got``).
+    """
+    spec = ACTIONS.get(action)
+    if spec is None:
+        raise ContextError(
+            "unknown_action",
+            f"a context has no action {action!r}{did_you_mean(str(action), ACTIONS)}",
+            {"action": str(action)[:200], "known": list(ACTIONS)},
+        )
+    _check_schema(spec, arguments)
+    given = {name: arguments[name] for name in spec.schema["properties"] if name in arguments}
+    _check_together(action, given)
+    defaults = {name: schema["default"] for name, schema in spec.schema["properties"].items() if "default" in schema}
+    return {**defaults, **given}
+
+
+def invalid(action: str, path: str, expected: str, got: Any) -> ContextError:
+    """An argument that is not what the action wants."""
+    said = repr(got)
+    said = said if len(said) <= 100 else f"{said[:100]}..."
+    where = f"{action}, argument {path!r}" if path else action
+    return ContextError(
+        "invalid_arguments",
+        f"{where}: expected {expected}, got {said}",
+        {"action": action, "path": path, "expected": expected, "got": said},
+    )
+
+
+def _check_schema(spec: ActionSpec, arguments: Any) -> None:
+    if not isinstance(arguments, Mapping):
+        raise invalid(spec.name, "", "an object", arguments)
+    known = spec.schema["properties"]
+    for name in arguments:
+        if name not in known:
+            names = ", ".join(known) or "no arguments"
+            raise invalid(spec.name, str(name), f"one of {names}{did_you_mean(str(name), known)}", arguments[name])
+    for error in _validator(spec.name).iter_errors(dict(arguments)):
+        path = ".".join(str(part) for part in error.absolute_path)
+        raise invalid(spec.name, path, _wanted(error), error.instance)
+
+
+def _wanted(error: Any) -> str:
+    """What a keyword of JSON Schema wants, in words."""
+    value = error.validator_value
+    words = {
+        "type": f"{value}",
+        "enum": f"one of {value}",
+        "minimum": f"at least {value}",
+        "maximum": f"at most {value}",
+        "minLength": "a text that is not empty",
+        "maxLength": f"at most {value} characters",
+        "required": f"the arguments {value}",
+    }
+    return words.get(error.validator, str(error.message))
+
+
+@cache
+def _validator(action: str) -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(ACTIONS[action].schema)
+
+
+def _check_together(action: str, given: Mapping[str, Any]) -> None:
+    """What a schema without alternatives cannot say."""
+    if action in ("search", "count"):
+        wanted = [name for name in ("literal", "pattern") if name in given]
+        if len(wanted) == 2 or (not wanted and given.get("by") != "lines"):
+            alone = ", or by 'lines'" if action == "count" and not wanted else ""
+            raise invalid(action, "", f"one of literal and pattern{alone}", sorted(given))
+    if action == "slice":
+        _check_slice(given)
+    if action == "partition":
+        size, overlap = given.get("size", DEFAULT_SIZES.get(given["by"])), given.get("overlap", 0)
+        if given["by"] == "headings":
+            for name in ("size", "overlap"):
+                if name in given:
+                    raise invalid(action, name, "nothing: by headings there is only level", given[name])
+        elif overlap >= size:
+            raise invalid(action, "overlap", f"less than size, {size}", overlap)
+
+
+def _check_slice(given: Mapping[str, Any]) -> None:
+    by = given.get("by", "characters")
+    for name, wanted in (("path", "path"), ("name", "documents")):
+        if name in given and by != wanted:
+            raise invalid("slice", name, f"nothing: it goes with by {wanted!r}", given[name])
+    if by == "path" and "path" not in given:
+        raise invalid("slice", "path", "a place in JSON", None)
+    for name in ("start", "stop"):
+        if name in given and ("path" in given or "name" in given):
+            raise invalid("slice", name, "nothing beside a path or a name", given[name])

@@ -1,0 +1,199 @@
+"""What an agent's plans can do: look at contexts, ask a model, start a child, call a tool.
+
+Each operation takes from the ledger first and is refused where the agent does not have the capability for it: the
+same facts that decided what its request showed.
+"""
+
+from __future__ import annotations
+
+import json
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from rlm.errors import RunError, ToolError
+from rlm.model.policy import covers
+from rlm.model.turn import Message
+from rlm.runtime.completion import error_of
+from rlm.runtime.plan import Prompt, current_step, is_handle
+from rlm.runtime.plan.schemas import violations
+from rlm.runtime.roles import CALLING, CONTEXT, MODEL, RECURSE, TOOL, Role, own_units
+from rlm.runtime.run import Asked
+from rlm.tools.execute import execute
+
+if TYPE_CHECKING:
+    from rlm.runtime.agent import Agent
+
+MOST_BYTES_PER_TOKEN = 8
+"""No text of a window's tokens is longer."""
+
+current_agent: ContextVar[Agent | None] = ContextVar("current_agent", default=None)
+"""The agent for which a handler of the host is running."""
+
+
+class Operations:
+    """The executor of one agent's plans."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self.run = agent.run
+
+    @property
+    def call(self) -> str:
+        """The name of the step that is under way, unique in the run and the same in every replay."""
+        return f"{self.agent.id}.{self.agent.turn}:{current_step.get()}"
+
+    def require(self, capability: str, what: str) -> None:
+        """Raises: RunError ``operation_not_allowed``."""
+        if any(covers(pattern, capability) for pattern in self.agent.withheld | self.agent.policy.withheld):
+            raise RunError(
+                "operation_not_allowed",
+                f"{what} is not available here: {capability} is withheld at depth {self.agent.depth}",
+                {"capability": capability, "depth": self.agent.depth},
+            )
+
+    def event(self, path: str, kind: str, data: dict[str, Any]) -> None:
+        """Everything that a plan does goes into the trace."""
+        self.run.trace.event("step", agent=self.agent.id, turn=self.agent.turn, step=path, what=kind, **data)
+
+    # -- contexts -----------------------------------------------------------------------------------
+
+    async def context(self, handle: str, action: str, arguments: dict[str, Any]) -> Any:
+        """Look at a context."""
+        self.require(CONTEXT, "`context`")
+        self.agent.account.count("context_ops")
+        return await self.agent.store.act(handle, action, arguments)
+
+    async def checkpoint(self, label: str) -> None:
+        """Note what is bound so far, by hash."""
+        self.run.trace.event("checkpoint", call=self.call, label=label, bound=self.run.trace.body(self.agent.partial()))
+
+    # -- models -------------------------------------------------------------------------------------
+
+    async def model(self, prompt: Prompt, schema: dict[str, Any] | None) -> Any:
+        """Ask a leaf. A reply that does not follow the schema is sent back once."""
+        self.require(MODEL, "`model`")
+        said = await self._told(prompt)
+        return await self.leaf(said, schema, call=self.call)
+
+    async def leaf(self, said: str, schema: dict[str, Any] | None, *, call: str) -> Any:
+        """The answer of a leaf to a text."""
+        tail = [{"role": "user", "content": said}]
+        if schema is not None and not self.run.speaker(Role.LEAF).provider.enforces_schema:
+            tail[0]["content"] += f"\n\nReply with JSON that follows this schema: {json.dumps(schema)}"
+        text, problem = await self._asked(tail, schema, call), None
+        if schema is None:
+            return text
+        for attempt in range(self.run.options.max_repairs + 1):
+            value, problem = _following(text, schema)
+            if problem is None:
+                return value
+            if attempt < self.run.options.max_repairs:
+                refused = f"That does not follow the schema: {problem}. Reply with the corrected JSON alone."
+                again = [*tail, {"role": "assistant", "content": text[:4000]}, {"role": "user", "content": refused}]
+                text = await self._asked(again, schema, f"{call}~{attempt + 1}")
+        raise RunError("invalid_value", f"the reply does not follow the schema: {problem}", {"reply": text[:500]})
+
+    async def _asked(
+        self, tail: list[dict[str, str]], schema: dict[str, Any] | None, call: str, role: Role = Role.LEAF
+    ) -> str:
+        agent = self.agent
+        asked = Asked(
+            call=call,
+            role=role,
+            text="",
+            tail=tail,
+            needs=tuple(said["content"][:2000] for said in tail[-1:]),
+            standing=own_units(role, False, ""),
+            withheld=CALLING,
+            policy=agent.policy,
+            account=agent.account,
+        )
+        view = await self.run.compiled(asked)
+        reply = await self.run.ask(asked, view, schema)
+        return reply.text
+
+    async def chat(self, messages: tuple[Message, ...], *, call: str) -> str:
+        """The reply of the leaf model to somebody's own messages."""
+        self.require(MODEL, "a request of a handler")
+        tail = [{"role": message.role, "content": message.content} for message in messages]
+        return await self._asked(tail, None, call, Role.GUEST)
+
+    async def _told(self, prompt: Prompt) -> str:
+        """The prompt with the text of the contexts that stand in it."""
+        room = self.agent.policy.limit * MOST_BYTES_PER_TOKEN
+        parts = []
+        for piece in prompt:
+            parts.append(await self.agent.store.text(piece, room) if is_handle(piece) else str(piece))
+        return "".join(parts)
+
+    # -- children -----------------------------------------------------------------------------------
+
+    async def rlm(self, query: str, context: Any, plan: dict[str, Any] | None) -> Any:
+        """Let a child find the answer."""
+        self.require(RECURSE, "`rlm`")
+        return await self.agent.child_answer(query, context, plan, call=self.call)
+
+    # -- tools --------------------------------------------------------------------------------------
+
+    async def tool(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Call a tool of the host."""
+        agent, run = self.agent, self.run
+        tool = run.toolbox.called(name)
+        self.require(TOOL, "`tool`")
+        shut = agent.withheld | agent.policy.withheld
+        if any(covers(pattern, tool.capability) for pattern in shut):
+            detail = {"tool": tool.id, "capability": tool.capability}
+            raise ToolError("capability_missing", f"{tool.id}: the capability {tool.capability!r} is withheld", detail)
+        agent.account.count("tool_calls")
+        origin = {"run": run.id, "agent": agent.id, "depth": agent.depth, "role": agent.role.value, "call": self.call}
+        if run.replay is not None:
+            outcome = run.replay.tool(self.call, arguments)
+        else:
+            token = current_agent.set(agent)
+            try:
+                outcome = await execute(
+                    tool, arguments, agent.grant, deadline=run.deadline, workers=run.workers, origin=origin
+                )
+            finally:
+                current_agent.reset(token)
+        if outcome.abandoned:
+            run.abandoned.append(f"{tool.id} ({self.call})")
+        trace = run.trace
+        if trace.wanted:
+            trace.event(
+                "tool",
+                call=self.call,
+                tool=tool.id,
+                status=outcome.status.value,
+                arguments=trace.body(outcome.arguments),
+                outcome=trace.body(outcome.model_dump(mode="json")),
+                seconds=round(outcome.seconds, 6),
+                abandoned=outcome.abandoned,
+            )
+        if outcome.error is not None:
+            raise error_of(outcome.error)
+        return outcome.value
+
+
+def _json_in(text: str) -> Any:
+    """The JSON of a reply: the whole, or the first object or list in it. Raises: ValueError, RecursionError."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
+        if start < 0:
+            raise
+        return json.JSONDecoder(strict=False).raw_decode(text, start)[0]
+
+
+def _following(text: str, schema: dict[str, Any]) -> tuple[Any, str | None]:
+    """The value in a reply that should follow a schema, and what is wrong with it."""
+    try:
+        value = _json_in(text)
+    except (ValueError, RecursionError):
+        return None, "it holds no JSON"
+    found = violations(schema, value)
+    if found:
+        keys, _, message = found[0]
+        return None, f"at {'.'.join(map(str, keys)) or 'the top'}: {message}"
+    return value, None

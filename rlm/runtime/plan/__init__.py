@@ -1,0 +1,86 @@
+"""Plans: read from a reply, checked whole, priced, and run.
+
+    plan = read(reply, frame)                                   # or validate(data, frame); raises PlanError
+    problems = preflight(worst_case(plan, frame), account.left())
+    ending = await run(plan, executor, Scope(inputs), width=8)
+
+Nothing here does I/O, and nothing in a plan is ever evaluated as code.
+"""
+
+from rlm.model.plan import (
+    Ending,
+    Estimate,
+    Failed,
+    Final,
+    Frame,
+    Observe,
+    PlanError,
+    PlanLimits,
+    PlanProblem,
+    Prices,
+    ValidPlan,
+)
+from rlm.runtime.plan.actions import (
+    Action,
+    CheckpointAction,
+    ContextAction,
+    ModelAction,
+    Note,
+    Outcome,
+    RlmAction,
+    ToolAction,
+)
+from rlm.runtime.plan.cost import preflight, worst_case
+from rlm.runtime.plan.execution import Execution, Executor, current_step, run
+from rlm.runtime.plan.expressions import Prompt, Scope, evaluate, is_failure, is_handle
+from rlm.runtime.plan.machine import advance, begin, resume
+from rlm.runtime.plan.parse import normalise, parse
+from rlm.runtime.plan.reply_schema import plan_schema
+from rlm.runtime.plan.reply_text import grammar_text
+from rlm.runtime.plan.state import State, bindings, unfinished
+from rlm.runtime.plan.validate import read, validate
+
+__all__ = [
+    "Action",
+    "CheckpointAction",
+    "ContextAction",
+    "Ending",
+    "Estimate",
+    "Execution",
+    "Executor",
+    "Failed",
+    "Final",
+    "Frame",
+    "ModelAction",
+    "Note",
+    "Observe",
+    "Outcome",
+    "PlanError",
+    "PlanLimits",
+    "PlanProblem",
+    "Prices",
+    "Prompt",
+    "RlmAction",
+    "Scope",
+    "State",
+    "ToolAction",
+    "ValidPlan",
+    "advance",
+    "begin",
+    "bindings",
+    "current_step",
+    "evaluate",
+    "grammar_text",
+    "is_failure",
+    "is_handle",
+    "normalise",
+    "parse",
+    "plan_schema",
+    "preflight",
+    "read",
+    "resume",
+    "run",
+    "unfinished",
+    "validate",
+    "worst_case",
+]

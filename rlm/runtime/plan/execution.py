@@ -1,0 +1,175 @@
+"""The driver: does what the machine says is due, side by side, and tells the machine what came of it.
+
+Everything that waits is in the executor. When ``run`` ends, however it ends, nothing that it began still runs.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+import anyio
+from anyio.abc import TaskGroup
+
+from rlm.errors import RlmError
+from rlm.model.plan import Ending, ValidPlan
+from rlm.runtime.plan.actions import (
+    Action,
+    CheckpointAction,
+    ContextAction,
+    ModelAction,
+    Outcome,
+    RlmAction,
+    ToolAction,
+)
+from rlm.runtime.plan.expressions import Prompt, Scope
+from rlm.runtime.plan.machine import advance, begin, resume
+from rlm.runtime.plan.state import State, bindings, unfinished
+
+current_step: ContextVar[str] = ContextVar("current_step", default="")
+"""The id of the step that an executor's method is called for."""
+
+
+class Executor(Protocol):
+    """Whoever does what a plan asks for. Values in and out are JSON.
+
+    A method raises RlmError where it fails. That is the failure of a step, an item or an attempt; but an error
+    whose ``terminal`` is true ends the whole plan at once. Any other exception is a defect and comes out of ``run``.
+    """
+
+    async def context(self, handle: str, action: str, arguments: dict[str, Any]) -> Any:
+        """The value of an action on the context of this name or id."""
+
+    async def model(self, prompt: Prompt, schema: dict[str, Any] | None) -> Any:
+        """A text, or a value that follows ``schema``. In the prompt a handle stands where its text is wanted."""
+
+    async def rlm(self, query: str, context: Any, plan: dict[str, Any] | None) -> Any:
+        """The value that a child found, with a plan of its own or with ``plan``."""
+
+    async def tool(self, name: str, arguments: dict[str, Any]) -> Any:
+        """The value of a tool."""
+
+    async def checkpoint(self, label: str) -> None:
+        """Keep what is bound so far."""
+
+    def event(self, path: str, kind: str, data: dict[str, Any]) -> None:
+        """What happens, as it happens: ``started`` (``op``) and the kinds of ``Note``; ``path`` is the step's id."""
+
+
+class Execution:
+    """One plan, once.
+
+    Args:
+        width: items of one ``map``, or plans of one ``parallel``, that are under way at the same moment.
+        slots: bounds how many models and tools work at the same moment, for a whole tree where all its executions
+            are given the same one. None: the executor sees to that.
+    """
+
+    def __init__(
+        self,
+        plan: ValidPlan,
+        executor: Executor,
+        scope: Scope,
+        *,
+        width: int,
+        slots: anyio.CapacityLimiter | None = None,
+    ) -> None:
+        self._executor = executor
+        self._slots = slots
+        self._state = begin(plan, scope, width=width)
+
+    @property
+    def state(self) -> State:
+        """Where the plan is now."""
+        return self._state
+
+    def bindings(self) -> dict[str, Any]:
+        """What the plan bound so far, by name; it can be asked at any time, from any thread."""
+        return bindings(self._state)
+
+    def unfinished(self) -> dict[str, Any]:
+        """The list of a ``map`` or ``parallel`` that is under way, by name; see ``rlm.runtime.plan.unfinished``."""
+        return unfinished(self._state)
+
+    async def run(self) -> Ending:
+        """Run the plan to its end. To be called once; to stop it, cancel the scope around it."""
+        self._tell()
+        if self._state.ending is None:
+            try:
+                async with anyio.create_task_group() as group:
+                    self._start_due(group)
+            except BaseExceptionGroup as problems:
+                raise _only(problems) from None
+        assert self._state.ending is not None
+        return self._state.ending
+
+    def _start_due(self, group: TaskGroup) -> None:
+        due = advance(self._state)
+        if isinstance(due, tuple):
+            for action in due:
+                group.start_soon(self._perform, action, group, name=action.id)
+        else:
+            group.cancel_scope.cancel()  # a terminal error leaves others on their way
+
+    async def _perform(self, action: Action, group: TaskGroup) -> None:
+        current_step.set(action.id)
+        try:
+            outcome = Outcome(action.at, await self._limited(action))
+        except RlmError as problem:
+            outcome = Outcome.failed(action, problem)
+        if self._state.ending is None:
+            self._state = resume(self._state, outcome)
+            self._tell()
+            self._start_due(group)
+
+    async def _limited(self, action: Action) -> Any:
+        if self._slots is None or not isinstance(action, ModelAction | ToolAction):
+            return await self._done(action)
+        ticket = object()
+        await self._slots.acquire_on_behalf_of(ticket)
+        try:
+            return await self._done(action)
+        finally:
+            self._slots.release_on_behalf_of(ticket)
+
+    async def _done(self, action: Action) -> Any:
+        do = self._executor
+        match action:
+            case ContextAction():
+                self._started(action, "context")
+                return await do.context(action.handle, action.action, action.arguments)
+            case ModelAction():
+                self._started(action, "model")
+                return await do.model(action.prompt, action.schema)
+            case RlmAction():
+                self._started(action, "rlm")
+                return await do.rlm(action.query, action.context, action.plan)
+            case ToolAction():
+                self._started(action, "tool")
+                return await do.tool(action.name, action.arguments)
+            case CheckpointAction():
+                self._started(action, "checkpoint")
+                return await do.checkpoint(action.label)
+        raise AssertionError(f"no such action: {action!r}")
+
+    def _started(self, action: Action, op: str) -> None:
+        self._executor.event(action.id, "started", {"op": op})
+
+    def _tell(self) -> None:
+        for note in self._state.notes:
+            self._executor.event(note.id, note.kind, note.data)
+
+
+async def run(
+    plan: ValidPlan, executor: Executor, scope: Scope, *, width: int, slots: anyio.CapacityLimiter | None = None
+) -> Ending:
+    """How a plan ends: ``await Execution(...).run()``."""
+    return await Execution(plan, executor, scope, width=width, slots=slots).run()
+
+
+def _only(problems: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The defect itself, where there is one alone."""
+    problem: BaseException = problems
+    while isinstance(problem, BaseExceptionGroup) and len(problem.exceptions) == 1:
+        problem = problem.exceptions[0]
+    return problem

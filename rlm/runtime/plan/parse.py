@@ -1,0 +1,174 @@
+"""From a reply to the one plan in it. Nothing is evaluated; what stands inside strings is kept as it is.
+
+A reply may be prose, a code fence, or JSON alone. It is read from front to back, in bounded time
+whatever it holds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+from rlm.model.plan import PlanError, PlanProblem
+from rlm.runtime.plan.problems import SHOWN, names_of, shown, type_name
+
+MAX_CHARS = 262_144
+"""Characters of a reply; a longer one is refused unread."""
+
+MAX_DEPTH = 64
+"""Levels of lists and objects in a plan."""
+
+MAX_STARTS = 1000
+"""Places of a reply where JSON might begin; the rest is not looked at."""
+
+SHAPE = '{"steps": [{"op": ...}, ...]}'
+
+_INTEGER_DIGITS = 400
+_START = re.compile(r"""\{\s*["'}]|\{\s*(?:steps|op)\s*:|\[\s*\{""")
+_PLAN_AT_ONCE = re.compile(r"""(?:\[\s*)?\{\s*["']?(?:steps|op)["']?\s*:""")
+_PLAN_WITHIN = re.compile(r""""(?:steps|op)"\s*:""")
+
+
+def parse(text: str) -> dict[str, Any]:
+    """The plan that stands in a reply, in its normal form.
+
+    Raises:
+        PlanError: ``no_plan``, ``several_plans``, ``invalid_json``, ``duplicate_key``, ``too_large``, ``too_deep``.
+    """
+    if len(text) > MAX_CHARS:
+        raise _error("too_large", "the reply is too long to be a plan", f"<= {MAX_CHARS} characters", str(len(text)))
+    reader = _Reader(text)
+    values = reader.values()
+    plans = [value for value in values if _is_plan(value)] or [value for value in values if _is_steps(value)]
+    if not plans:
+        raise _no_plan(text, values)
+    if any(depth_of(plan) > MAX_DEPTH for plan in plans):
+        raise _error("too_deep", "the plan is nested too deeply", f"<= {MAX_DEPTH} levels")
+    if len({json.dumps(plan, sort_keys=True) for plan in plans}) > 1:
+        raise _error("several_plans", f"the reply holds {len(plans)} plans; write one", f"one {SHAPE}")
+    if reader.twice:
+        raise _error("duplicate_key", f"an object has the key {shown(reader.twice[0])} twice")
+    plan: dict[str, Any] = normalise(plans[0])
+    return plan
+
+
+def normalise(value: Any) -> Any:
+    """A plan in its normal form, where there is no doubt what is meant; anything else as it is.
+
+    A list of steps becomes ``{"steps": [...]}``, a single step with ``op`` becomes a plan of that step, and
+    ``{"plan": plan}`` becomes the plan.
+    """
+    if isinstance(value, dict) and set(value) == {"plan"} and _means_plan(value["plan"]):
+        value = value["plan"]
+    if _is_step(value):
+        return {"steps": [value]}
+    if _is_steps(value):
+        return {"steps": value}
+    return value
+
+
+def depth_of(value: Any, limit: int = MAX_DEPTH) -> int:
+    """Levels of lists and objects in a value; no more than ``limit + 1`` are counted."""
+    level, depth = [value], 0
+    while depth <= limit:
+        level = [item for parent in level for item in _members(parent)]
+        if not level:
+            break
+        depth += 1
+    return depth
+
+
+def _members(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values()) or [None]
+    return (list(value) or [None]) if isinstance(value, list) else []
+
+
+def _is_step(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("op"), str)
+
+
+def _is_steps(value: Any) -> bool:
+    return _is_step(value) or (isinstance(value, list) and bool(value) and all(map(_is_step, value)))
+
+
+def _is_plan(value: Any) -> bool:
+    if not isinstance(value, dict) or "op" in value:
+        return False
+    return "steps" in value or (set(value) == {"plan"} and _means_plan(value["plan"]))
+
+
+def _means_plan(value: Any) -> bool:
+    return _is_steps(value) or (isinstance(value, dict) and "steps" in value)
+
+
+class _Reader:
+    """Finds the JSON objects and lists of objects of a text, outermost only."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.twice: list[str] = []
+        # Raw line ends and tabs inside strings are taken for what they are: nothing else can be meant.
+        self._decoder = json.JSONDecoder(strict=False, object_pairs_hook=self._object, parse_int=_integer)
+
+    def values(self) -> list[Any]:
+        """Raises: PlanError where something that wants to be a plan is no JSON; its parts are not looked at."""
+        found, at = [], 0
+        for _ in range(MAX_STARTS):
+            start = _START.search(self.text, at)
+            if start is None:
+                break
+            try:
+                value, at = self._decoder.raw_decode(self.text, start.start())
+                found.append(value)
+            except json.JSONDecodeError as problem:
+                if self._wants_to_be_plan(start.start(), problem.pos):
+                    raise self._invalid(problem) from None
+                at = max(problem.pos, start.start() + 1)
+            except RecursionError:
+                raise _error("too_deep", "the reply is nested too deeply", f"<= {MAX_DEPTH} levels") from None
+        return found
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs) and not self.twice:
+            keys = [key for key, _ in pairs]
+            self.twice.append(next(key for key in keys if keys.count(key) > 1))
+        return made
+
+    def _wants_to_be_plan(self, start: int, reached: int) -> bool:
+        return bool(_PLAN_AT_ONCE.match(self.text, start) or _PLAN_WITHIN.search(self.text, start, reached))
+
+    def _invalid(self, problem: json.JSONDecodeError) -> PlanError:
+        rest = self.text[problem.pos :]
+        cut = not rest.strip() or problem.msg.startswith("Unterminated")
+        what = "the plan ends in the middle" if cut else f"the plan is no valid JSON: {problem.msg}"
+        where = f"line {problem.lineno}, column {problem.colno} of the reply"
+        near = self.text[max(0, problem.pos - 40) : problem.pos + 20]
+        return _error("invalid_json", f"{what} ({where})", "valid JSON", f"... {shown(near)} ...")
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _INTEGER_DIGITS else math.inf
+
+
+def _no_plan(text: str, values: list[Any]) -> PlanError:
+    expected = f"a JSON object {SHAPE}"
+    said = text.strip()
+    if not said:
+        return _error("no_plan", "the reply is empty", expected, "nothing")
+    objects = [value for value in values if isinstance(value, dict)]
+    if objects:
+        got = f"the keys {names_of(objects[0])}"
+        return _error("no_plan", "the JSON object in the reply is no plan: it has no `steps`", expected, got)
+    try:
+        what = f"only {type_name(json.loads(said))}"
+    except (ValueError, RecursionError):
+        what = "no JSON object"
+    return _error("no_plan", f"the reply holds no plan: there is {what} in it", expected, shown(said[:SHOWN]))
+
+
+def _error(kind: str, message: str, expected: str = "", got: str = "") -> PlanError:
+    return PlanError.of([PlanProblem(path="", kind=kind, message=message, expected=expected, got=got)])

@@ -1,0 +1,157 @@
+"""What one step comes to, with the values that are there: pure, one function for each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rlm.model.plan import Final, Observe
+from rlm.runtime.plan.actions import Action, CheckpointAction, ContextAction, ModelAction, RlmAction, ToolAction
+from rlm.runtime.plan.expressions import evaluate, failure, is_handle, keys_of, pieces, text
+from rlm.runtime.plan.parse import normalise
+from rlm.runtime.plan.problems import inside, joined, shown, type_name
+from rlm.runtime.plan.reduce import items_of, listed, reading, reduced
+from rlm.runtime.plan.schemas import mismatch
+from rlm.runtime.plan.state import Body
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The step has its value already."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """A body is to run for each of these, side by side."""
+
+    over: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A body is to run until it succeeds."""
+
+
+Work = Action | Value | Many | Again | Final | Observe
+
+
+def work_of(body: Body) -> Work:
+    """What the step that is under way comes to. Raises: PlanError, with the path of the place."""
+    return _OPS[body.step["op"]](body)
+
+
+def _context(body: Body) -> Work:
+    step = body.step
+    handle = _handle(body, step["handle"])
+    return ContextAction(body.at, body.step_id, body.step_path, handle, step["action"], _arguments(body))
+
+
+def _model(body: Body) -> Work:
+    return _asked(body, pieces(body.step["prompt"], body.scope, _place(body, "prompt")))
+
+
+def _rlm(body: Body) -> Work:
+    step = body.step
+    query = text(step["query"], body.scope, _place(body, "query"))
+    context = evaluate(step.get("context"), body.scope, _place(body, "context"))
+    plan = normalise(step["plan"]) if "plan" in step else None
+    return RlmAction(body.at, body.step_id, body.step_path, query, context, plan)
+
+
+def _tool(body: Body) -> Work:
+    return ToolAction(body.at, body.step_id, body.step_path, body.step["name"], _arguments(body))
+
+
+def _map(body: Body) -> Work:
+    place = _place(body, "over")
+    return Many(tuple(listed(evaluate(body.step["over"], body.scope, place), place)))
+
+
+def _parallel(body: Body) -> Work:
+    return Many(tuple(normalise(plan)["steps"] for plan in body.step["plans"]))
+
+
+def _retry(_body: Body) -> Work:
+    return Again()
+
+
+def _reduce(body: Body) -> Work:
+    step, path = body.step, body.step_path
+    over = evaluate(step["over"], body.scope, _place(body, "over"))
+    items = items_of(over, path, part=keys_of(step.get("path", "")) or (), failed=step.get("failed", "fail"))
+    if step["with"] != "model":
+        return Value(reduced(step["with"], items, path, separator=step.get("separator", "\n")))
+    prompt = pieces(step["prompt"], body.scope, _place(body, "prompt"))
+    return _asked(body, reading(prompt, items, path))
+
+
+def _checkpoint(body: Body) -> Work:
+    return CheckpointAction(body.at, body.step_id, body.step_path, body.step["label"])
+
+
+def _observe(body: Body) -> Work:
+    values, place = body.step["values"], _place(body, "values")
+    if isinstance(values, dict):
+        seen = {label: evaluate(value, body.scope, inside(place, label)) for label, value in values.items()}
+    else:
+        seen = {_label(item, n): evaluate(item, body.scope, inside(place, n)) for n, item in enumerate(values)}
+    return Observe(seen, tuple(body.step.get("needs", ())))
+
+
+def _final(body: Body) -> Work:
+    place, schema = _place(body, "value"), body.step.get("schema")
+    value = evaluate(body.step["value"], body.scope, place)
+    broken = mismatch(schema, value) if schema is not None else None
+    if broken is not None:
+        raise failure("schema_violation", f"the value does not follow its schema: {broken}", place)
+    return Final(value, schema)
+
+
+_OPS: Mapping[str, Callable[[Body], Work]] = {
+    "context": _context,
+    "model": _model,
+    "rlm": _rlm,
+    "tool": _tool,
+    "map": _map,
+    "reduce": _reduce,
+    "parallel": _parallel,
+    "retry": _retry,
+    "checkpoint": _checkpoint,
+    "observe": _observe,
+    "final": _final,
+}
+
+
+def _place(body: Body, field: str) -> str:
+    return inside(body.step_path, field)
+
+
+def _asked(body: Body, prompt: tuple[Any, ...]) -> Work:
+    return ModelAction(body.at, body.step_id, body.step_path, prompt, body.step.get("schema"))
+
+
+def _arguments(body: Body) -> dict[str, Any]:
+    """Arguments by name; the object itself is never a reference, whatever the names are."""
+    place = _place(body, "args")
+    return {name: evaluate(item, body.scope, inside(place, name)) for name, item in body.step.get("args", {}).items()}
+
+
+def _handle(body: Body, expression: Any) -> str:
+    place = _place(body, "handle")
+    value = evaluate(expression, body.scope, place)
+    if is_handle(value):
+        return str(value["handle"])
+    if not isinstance(value, str):
+        raise failure("not_a_context", f"a context is wanted, and this is {type_name(value)}: {shown(value)}", place)
+    return value
+
+
+def _label(value: Any, number: int) -> str:
+    """What an observed value is called: as the variable is, or by its number."""
+    name = value.get("var", value.get("input")) if isinstance(value, dict) else None
+    if not isinstance(name, str):
+        return f"[{number}]"
+    return joined(name, keys_of(value.get("path", "")) or ())

@@ -1,0 +1,157 @@
+"""What a trace keeps of the host's word, so that the run can be done again without the host's code.
+
+Handlers, providers and callables stay where they are: a replay needs what they said, not what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlm.catalog.catalog import Catalog
+from rlm.model.base import plain
+from rlm.model.budget import Budget
+from rlm.model.policy import Policy
+from rlm.model.unit import Unit
+from rlm.runtime.context.bodies import Filed, Held, pieces
+from rlm.runtime.context.context import Context, ContextKind, Document
+from rlm.runtime.trace import FORMAT, Record, Trace
+from rlm.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from rlm.runtime.run import Run, Speaker
+
+MOST_COPIED = 8 * 1024 * 1024
+"""Bytes of a file that are copied into the store; a larger one is named by path and digest, and must be there."""
+
+COMPILE_OPTIONS = ("signals", "sensors", "needs", "history")
+"""Options of ``compile`` that are JSON data as they are."""
+
+
+def record_run(run: Run, query: str, contexts: Mapping[str, Context], plan: Mapping[str, Any] | None) -> None:
+    """The first event of a trace."""
+    trace = run.trace
+    if not trace.wanted:
+        return
+    options = run.options
+    host = {
+        "query": query,
+        "contexts": {name: _kept(trace, context) for name, context in contexts.items()},
+        "plan": plan,
+        "policy": _policy(options.effective_policy),
+        "child_policy": None if options.child_policy is None else _policy(options.child_policy),
+        "budget": options.budget.model_dump(exclude_unset=True),
+        "schema": None if options.output_schema is None else dict(options.output_schema),
+        "needs": options.needs,
+        "compile": {key: plain(value) for key, value in options.compile_options.items() if key in COMPILE_OPTIONS},
+        "max_repairs": options.max_repairs,
+        "temperature": options.temperature,
+        "seed": options.seed,
+        "standing": [unit.model_dump(mode="json") for unit in run.standing],
+        "catalog": [unit.model_dump(mode="json") for unit in run.catalog] if trace.kept else [],
+        "tools": [_tool(tool) for tool in run.toolbox.registered],
+        "bound": [_tool(tool) for tool in run.toolbox.bound],
+        "planner": _speaker(run.planner),
+        "leaf": _speaker(run.leaf),
+    }
+    trace.event("run", format=FORMAT, run=run.id, query=query[:200], host=trace.body(host))
+
+
+def _policy(policy: Policy) -> dict[str, Any]:
+    fields: dict[str, Any] = plain(policy)
+    return {name: fields[name] for name in policy.model_fields_set if name != "rules"}
+
+
+def _speaker(speaker: Speaker | None) -> dict[str, Any] | None:
+    if speaker is None:
+        return None
+    provider = speaker.provider
+    return {
+        "name": provider.name,
+        "model": provider.model,
+        "wire": provider.wire,
+        "enforces_schema": provider.enforces_schema,
+        "price": None if speaker.price is None else speaker.price.model_dump(),
+    }
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "server": tool.server,
+        "description": tool.description,
+        "schema": tool.schema,
+        "effect": tool.effect.value,
+        "capability": tool.capability,
+        "trust": tool.trust.value,
+    }
+
+
+def _kept(trace: Trace, context: Context) -> dict[str, Any]:
+    documents = []
+    for member in context.members:
+        body = member.body
+        row: dict[str, Any] = {"name": member.name, "digest": body.digest(), "bytes": body.size}
+        if isinstance(body, Filed) and body.size > MOST_COPIED:
+            row["path"] = str(body.path)
+        else:
+            trace.pieces(row["digest"], pieces(body))
+        documents.append(row)
+    return {"kind": context.kind.value, "replaced": context.replaced, "documents": documents}
+
+
+# -- the other way ------------------------------------------------------------------------------------
+
+
+class Host:
+    """The host's word, from a trace."""
+
+    def __init__(self, record: Record) -> None:
+        self.said: dict[str, Any] = record.value(record.events[0]["host"])
+        self._record = record
+
+    def contexts(self) -> dict[str, Context]:
+        """The contexts by name. Raises: ConfigurationError ``missing_body``, ``unreadable_file``."""
+        return {name: self._context(row) for name, row in self.said["contexts"].items()}
+
+    def catalog(self) -> Catalog:
+        """A catalog with the units that there were; the caller destroys it."""
+        catalog = Catalog()
+        catalog.add(*(Unit(**fields) for fields in self.said["catalog"]), allow_missing=True)
+        return catalog
+
+    def standing(self) -> tuple[Unit, ...]:
+        """The units that the host pinned for every request."""
+        return tuple(Unit(**fields) for fields in self.said["standing"])
+
+    def tools(self, kind: str) -> tuple[Tool, ...]:
+        """The ``tools`` or the ``bound`` ones, as far as they are said; calling one is a mistake."""
+        return tuple(Tool(handler=_never, **fields) for fields in self.said[kind])
+
+    def options(self) -> dict[str, Any]:
+        """Options of a completion."""
+        said = self.said
+        child = said["child_policy"]
+        return {
+            "policy": Policy(**said["policy"]),
+            "child_policy": None if child is None else Policy(**child),
+            "budget": Budget(**said["budget"]),
+            "schema": said["schema"],
+            "needs": tuple(said["needs"]),
+            "prompt_compile_options": said["compile"],
+            "max_repairs": said["max_repairs"],
+            "temperature": said["temperature"],
+            "seed": said["seed"],
+        }
+
+    def _context(self, row: Mapping[str, Any]) -> Context:
+        documents = []
+        for each in row["documents"]:
+            body = Filed.at(Path(each["path"])) if "path" in each else Held(self._record.body(each["digest"]))
+            documents.append(Document(each["name"], body))
+        return Context(ContextKind(row["kind"]), tuple(documents), row["replaced"])
+
+
+def _never(**_: Any) -> Any:
+    raise AssertionError("a tool of a replay is not executed")

@@ -1,0 +1,105 @@
+"""A run once more, without a model: replies and results come from its trace, everything else is done again.
+
+Each request is compiled anew and must be, byte for byte, the one that was sent; where it is not, the replay ends and
+says where the two runs part.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import anyio.lowlevel
+
+from rlm.errors import ProviderError, RunError
+from rlm.model.base import canonical_json, digest_of
+from rlm.providers.base import ProviderReply, ProviderRequest, Usage, Wire
+from rlm.providers.prices import Price
+from rlm.runtime.completion import error_of
+from rlm.runtime.trace import Record, request_key
+from rlm.tools.outcome import ToolOutcome
+
+
+class Replay:
+    """What was answered, by request; and what tools gave, by call."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self._replies: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
+        for row in record.of("reply"):
+            self._replies[row["request"]].append(row)
+        self._windows = {row["role"] in ("leaf", "guest"): row["window"] for row in record.of("request")}
+        self._tools = {row["call"]: row for row in record.of("tool")}
+
+    def window(self, *, leaf: bool) -> int | None:
+        """Tokens that the recorded model could hold."""
+        return self._windows.get(leaf)
+
+    def reply(self, request: ProviderRequest) -> ProviderReply:
+        """What was answered to this very request. Raises: what was raised then; RunError ``replay_differs``."""
+        key = request_key(request)
+        waiting = self._replies.get(key)
+        if not waiting:
+            raise RunError("replay_differs", "this request was not sent in the recorded run", {"request": key})
+        row = waiting.popleft()
+        if "error" in row:
+            raise _raised(row["error"])
+        return ProviderReply(**{**self.record.value(row["body"]), "usage": Usage(**row["usage"])})
+
+    def tool(self, call: str, arguments: Any) -> ToolOutcome:
+        """What a tool gave at this call. Raises: RunError ``replay_differs``."""
+        row = self._tools.get(call)
+        if row is None:
+            raise RunError("replay_differs", f"no tool was called at {call} in the recorded run", {"call": call})
+        outcome = ToolOutcome(**self.record.value(row["outcome"]))
+        edited = outcome.consent is not None and outcome.consent.edited
+        if not edited and digest_of(arguments) != digest_of(outcome.arguments):
+            raise RunError("replay_differs", f"{row['tool']} was called with other arguments", {"call": call})
+        return outcome
+
+
+class ReplayProvider:
+    """A provider that answers from a trace, and sends nothing."""
+
+    def __init__(self, said: Mapping[str, Any], replay: Replay, *, leaf: bool) -> None:
+        self._replay = replay
+        self._leaf = leaf
+        self.name: str = said["name"]
+        self.model: str = said["model"]
+        self.wire: Wire = said["wire"]
+        self.enforces_schema: bool = said["enforces_schema"]
+        self.price = None if said["price"] is None else Price(**said["price"])
+
+    async def window(self) -> int | None:
+        """As the recorded one said."""
+        return self._replay.window(leaf=self._leaf)
+
+    def encode(self, request: ProviderRequest) -> bytes:
+        """A body that is the same for the same request, whoever it is sent to."""
+        return canonical_json(request.model_dump(mode="json")).encode()
+
+    async def send(self, request: ProviderRequest, body: bytes, on_text: Any = None) -> ProviderReply:
+        """The recorded reply to this request."""
+        await anyio.lowlevel.checkpoint()
+        return self._replay.reply(request)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+def _raised(data: dict[str, Any]) -> Exception:
+    if data.get("phase") != ProviderError.phase:
+        return error_of(data)
+    return ProviderError(
+        data["kind"], data["message"], data["detail"], status=data.get("status"), retryable=bool(data.get("retryable"))
+    )

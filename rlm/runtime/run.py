@@ -1,0 +1,279 @@
+"""One run: what all agents of a tree share, and the one way in which any of them sends a request."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.lowlevel
+
+from rlm.catalog.catalog import Catalog
+from rlm.compiler.compile import acompile
+from rlm.compiler.tokens import counter
+from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError
+from rlm.model.policy import DEFAULT_RESERVE_OUTPUT, Policy
+from rlm.model.unit import Unit
+from rlm.providers import resolve
+from rlm.providers.base import Provider, ProviderReply, ProviderRequest
+from rlm.providers.prices import Price, price_of
+from rlm.runtime import gate
+from rlm.runtime.gate import Passage
+from rlm.runtime.ledger import Account, Reservation
+from rlm.runtime.options import Options
+from rlm.runtime.roles import Role, agent_policy
+from rlm.runtime.toolbox import Toolbox
+from rlm.runtime.trace import Trace, request_key
+from rlm.tools.work import Workers
+
+if TYPE_CHECKING:
+    from rlm.compiler.view import CompiledContext
+    from rlm.runtime.context.store import Store
+    from rlm.runtime.replay import Replay
+
+OUTPUT_SHARE = 4
+"""A reply may take the policy's output reserve, but at most one part in four of the model's window."""
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """A model that answers: its provider, and what it costs."""
+
+    provider: Provider
+    price: Price | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request of an agent, before it is compiled.
+
+    ``call`` names it within the run, the same in every replay. ``standing`` are the units of its role, ``withheld``
+    the capabilities that it does not have.
+    """
+
+    call: str
+    role: Role
+    text: str
+    tail: Sequence[dict[str, str]]
+    standing: tuple[Unit, ...]
+    withheld: frozenset[str]
+    policy: Policy
+    account: Account
+    needs: tuple[str, ...] = ()
+    messages: Sequence[dict[str, str]] = ()
+
+
+@dataclass
+class Run:
+    """What the agents of one tree share. Lives on one event loop."""
+
+    options: Options
+    catalog: Catalog
+    toolbox: Toolbox
+    store: Store
+    account: Account
+    deadline: float
+    planner: Speaker | None
+    leaf: Speaker | None
+    standing: tuple[Unit, ...]
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    trace: Trace = field(default_factory=Trace)
+    rng: random.Random = field(default_factory=random.Random)
+    replay: Replay | None = None
+    abandoned: list[str] = field(default_factory=list)
+    slots: anyio.CapacityLimiter = field(init=False)
+    workers: Workers = field(init=False)
+    loop: Any = field(default_factory=anyio.lowlevel.current_token)
+    windows: dict[Provider, int | None] = field(default_factory=dict)
+    _shared: dict[str, _Shared] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        width = self.options.budget.max_concurrent_subcalls
+        self.slots = anyio.CapacityLimiter(width)
+        self.workers = Workers(width)
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the deadline."""
+        return self.deadline - anyio.current_time()
+
+    def speaker(self, role: Role) -> Speaker:
+        """Who answers a request of this role. Raises: ConfigurationError ``no_model``."""
+        found = self.leaf if role in (Role.LEAF, Role.GUEST) else self.planner
+        if found is None:
+            raise ConfigurationError("no_model", "this run has no model: name one, model='openai:...'")
+        return found
+
+    async def shared(self, key: str, work: Callable[[], Awaitable[Any]]) -> Any:
+        """The value of ``work``, done once for each key: who comes later waits for the first, and gets the same.
+
+        Raises: what ``work`` raised.
+        """
+        known = self._shared.get(key)
+        if known is not None:
+            await known.done.wait()
+            return known.result()
+        mine = self._shared[key] = _Shared()
+        try:
+            mine.value = await work()
+        except RlmError as problem:
+            mine.problem = problem
+        except BaseException:
+            del self._shared[key]  # cancelled: who waits for it is so too, or asks again
+            mine.problem = RunError("cancelled", "the same sub-task, asked by another step, was cancelled")
+            raise
+        finally:
+            mine.done.set()
+        return mine.result()
+
+    # -- the one way to send ------------------------------------------------------------------------
+
+    async def compiled(self, asked: Asked) -> CompiledContext:
+        """What a request shows. Raises: CompileError, BudgetError, ConfigurationError."""
+        window = await self._window(self.speaker(asked.role).provider)
+        there = self.catalog.units
+        standing = tuple(unit for unit in (*self.standing, *asked.standing) if unit.id not in there)
+        policy = _fitted(agent_policy(asked.policy, asked.withheld, standing), window)
+        return await acompile(
+            self.catalog,
+            asked.text,
+            policy=policy,
+            messages=asked.messages,
+            tail=asked.tail,
+            standing=standing,
+            tools="text",
+            **{**self.options.compile_options, "needs": asked.needs},
+        )
+
+    async def _window(self, provider: Provider) -> int | None:
+        """Tokens that a provider's model can hold; asked once in a run."""
+        if provider not in self.windows:
+            self.windows[provider] = await provider.window()
+        return self.windows[provider]
+
+    async def ask(self, asked: Asked, view: CompiledContext, schema: dict[str, Any] | None = None) -> ProviderReply:
+        """Send what ``compiled`` gave, through the gate; where the provider can see to it, the reply follows
+        ``schema``.
+
+        Raises: ProviderError, RunError ``budget_exhausted`` or ``timeout``, ConfigurationError.
+        """
+        speaker = self.speaker(asked.role)
+        enforced = schema if speaker.provider.enforces_schema else None
+        request = ProviderRequest(
+            model=speaker.provider.model,
+            parts=view.messages("text"),
+            max_output_tokens=view.policy.reserve_output,
+            temperature=self.options.temperature,
+            seed=self.options.seed,
+            response_format=enforced,
+        )
+        size = view.ledger.total + (0 if enforced is None else counter(view.policy.tokenizer).count(str(enforced)))
+        passage = Passage(
+            account=asked.account,
+            input_tokens=size,
+            price=speaker.price,
+            retry=self.options.retry,
+            rng=self.rng,
+            slots=self.slots,
+            attempt=self._attempt(asked, view, speaker.provider),
+        )
+        try:
+            return await gate.send(speaker.provider, request, deadline=self.deadline, passage=passage)
+        except ProviderError as problem:
+            if problem.kind == "timeout" and problem.detail.get("source") == "deadline":
+                raise RunError("timeout", problem.message, problem.detail) from None
+            raise
+
+    def _attempt(
+        self, asked: Asked, view: CompiledContext, provider: Provider
+    ) -> Callable[[ProviderRequest, bytes, Reservation], Callable[[ProviderReply | RlmError], None]]:
+        """Records each attempt of a request, and what came of it."""
+        units = view._snapshot.units
+
+        def begins(
+            request: ProviderRequest, body: bytes, reservation: Reservation
+        ) -> Callable[[ProviderReply | RlmError], None]:
+            trace = self.trace
+            key = request_key(request) if trace.kept else ""
+            digest = trace.body(body) if trace.wanted else ""
+            trace.event(
+                "request",
+                call=asked.call,
+                role=asked.role.value,
+                window=self.windows.get(self.speaker(asked.role).provider),
+                provider=provider.name,
+                model=provider.model,
+                request=key,
+                body=digest,
+                bytes=len(body),
+                fingerprint=view.fingerprint,
+                units=[[id, units[id].digest[:16]] for id in view.active],
+                tools=len(view.callable),
+                reserved=[reservation.input_tokens, reservation.output_tokens],
+                left=self._left(asked.account),
+            )
+
+            def ends(outcome: ProviderReply | RlmError) -> None:
+                if isinstance(outcome, RlmError):
+                    trace.event("reply", call=asked.call, request=key, error=outcome.to_dict())
+                    return
+                reply = outcome.model_dump(mode="json")
+                usage = reply.pop("usage")
+                stored = trace.body(reply) if trace.wanted else ""
+                left = self._left(asked.account)
+                trace.event("reply", call=asked.call, request=key, body=stored, usage=usage, left=left)
+
+            return ends
+
+        return begins
+
+    def _left(self, account: Account) -> dict[str, Any]:
+        return {**account.left(), "time_limit": round(max(0.0, self.seconds_left), 3)}
+
+
+@dataclass
+class _Shared:
+    """A sub-task that several steps wait for."""
+
+    done: anyio.Event = field(default_factory=anyio.Event)
+    value: Any = None
+    problem: RlmError | None = None
+
+    def result(self) -> Any:
+        if self.problem is not None:
+            raise self.problem
+        return self.value
+
+
+def _fitted(policy: Policy, window: int | None) -> Policy:
+    """The policy with the window of a model, and an output reserve that leaves room for the request."""
+    given = {name: getattr(policy, name) for name in policy.model_fields_set}
+    room = policy.window if window is None else min(window, given.get("window", window))
+    reserve = given.get("reserve_output", min(DEFAULT_RESERVE_OUTPUT, room // OUTPUT_SHARE))
+    if (room, reserve) == (policy.window, policy.reserve_output):
+        return policy
+    return Policy(**{**given, "window": room, "reserve_output": reserve})
+
+
+def speaker_of(model: Any, options: Options) -> Speaker:
+    """The provider that a model names, with its price.
+
+    Raises: ConfigurationError ``unknown_model``, ``no_model``, ``no_price``; ProviderError where a local model is
+    not there.
+    """
+    if model is None:
+        raise ConfigurationError("no_model", "a completion needs a model: model='openai:...', or a provider")
+    provider = resolve(model)
+    price = price_of(provider, options.prices)
+    if price is None and options.budget.cost_is_capped:
+        raise ConfigurationError(
+            "no_price",
+            f"max_cost_usd needs a price for {provider.model!r}: prices={{{provider.model!r}: rlm.Price(...)}}",
+            {"model": provider.model},
+        )
+    return Speaker(provider, price)
+
+

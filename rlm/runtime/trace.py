@@ -1,0 +1,191 @@
+"""What a run did, as it happens: one line of JSON for each event, bodies by hash in a store beside it.
+
+``run.jsonl`` holds the events and ``run.jsonl.d/`` the bodies, each under its SHA-256 and written once. Both are
+private to the user. Credentials never come near: a body is what was sent, headers are not part of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rlm.errors import ConfigurationError
+from rlm.model.base import canonical_json, digest_of
+from rlm.providers.base import ProviderRequest
+
+FORMAT = 1
+SUFFIX = ".jsonl"
+STORE = ".d"
+
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+Event = dict[str, Any]
+Listener = Callable[[Event], None]
+Redact = Callable[[str], str]
+
+
+class Trace:
+    """The events of one run, for a file and for whoever listens.
+
+    Args:
+        path: a file with the suffix ``.jsonl``; it is replaced. None: nothing is written.
+        listener: called with every event, on the event loop; it must not wait.
+        redact: called with the text of every body before it is stored; what it returns is stored under its own
+            hash, so that a replay of such a trace can show, but not verify.
+
+    Raises: ConfigurationError ``wrong_suffix``; OSError where the file cannot be made.
+    """
+
+    def __init__(
+        self, path: str | Path | None = None, *, listener: Listener | None = None, redact: Redact | None = None
+    ) -> None:
+        self.path = None if path is None else Path(path)
+        self._listener = listener
+        self._redact = redact
+        self._lock = threading.Lock()
+        self._stored: set[str] = set()
+        self._next = 0
+        self._file = None
+        if self.path is not None:
+            if self.path.suffix != SUFFIX:
+                raise ConfigurationError("wrong_suffix", f"a trace is called *{SUFFIX}, not {self.path.name!r}")
+            self.store = self.path.with_name(self.path.name + STORE)
+            self.store.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            os.fchmod(descriptor, 0o600)
+            self._file = os.fdopen(descriptor, "w", encoding="utf-8")
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody would see an event."""
+        return self._file is not None or self._listener is not None
+
+    @property
+    def kept(self) -> bool:
+        """Whether bodies are stored."""
+        return self._file is not None
+
+    def event(self, kind: str, **data: Any) -> None:
+        """Write one event; ``data`` is JSON."""
+        if not self.wanted:
+            return
+        with self._lock:
+            row: Event = {"n": self._next, "event": kind, **data}
+            self._next += 1
+            if self._file is not None and not self._file.closed:
+                self._file.write(canonical_json(row) + "\n")
+                self._file.flush()
+        if self._listener is not None:
+            self._listener(row)
+
+    def body(self, value: Any) -> str:
+        """Store a body once and return the SHA-256 under which it is known.
+
+        Args:
+            value: bytes as they are, or JSON data.
+        """
+        data = value if isinstance(value, bytes) else canonical_json(value).encode("utf-8", "surrogatepass")
+        if self._redact is not None:
+            data = self._redact(data.decode("utf-8", "replace")).encode()
+        digest = hashlib.sha256(data).hexdigest()
+        if self._file is not None:
+            with self._lock:
+                if digest not in self._stored:
+                    self._stored.add(digest)
+                    _write_once(self.store / digest, data)
+        return digest
+
+    def pieces(self, digest: str, pieces: Iterable[bytes]) -> None:
+        """Store a body that is large, piece by piece, under a digest that the caller computed."""
+        if self._file is None or digest in self._stored:
+            return
+        self._stored.add(digest)
+        _write_once(self.store / digest, *pieces)
+
+    def close(self) -> None:
+        """Write no more. Twice is no error."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+
+
+def request_key(request: ProviderRequest) -> str:
+    """SHA-256 of a request in the words of no particular provider, but for how long its reply may be: what was left
+    of the budget at that moment may depend on what else was on its way."""
+    return digest_of(request.model_dump(mode="json", exclude={"max_output_tokens"}))
+
+
+def _write_once(path: Path, *pieces: bytes) -> None:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return
+    with os.fdopen(descriptor, "wb") as file:
+        for piece in pieces:
+            file.write(piece)
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+class Record:
+    """A trace that was written, as data: ``events`` in order, bodies by hash.
+
+    Raises: ConfigurationError ``bad_trace`` with the line that is none; OSError.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if self.path.suffix != SUFFIX:
+            raise ConfigurationError("wrong_suffix", f"a trace is called *{SUFFIX}, not {self.path.name!r}")
+        self.store = self.path.with_name(self.path.name + STORE)
+        self.events: tuple[Event, ...] = tuple(self._read())
+        if not self.events or self.events[0].get("event") != "run" or self.events[0].get("format") != FORMAT:
+            raise ConfigurationError("bad_trace", f"{self.path.name}: this is no trace of format {FORMAT}")
+
+    def _read(self) -> list[Event]:
+        rows: list[Event] = []
+        with self.path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    row = json.loads(line)
+                except (ValueError, RecursionError) as problem:
+                    if number == len(rows) + 1 and not line.endswith("\n"):
+                        break  # the process ended while it wrote this line
+                    raise self._bad(number, str(problem)) from None
+                if not isinstance(row, Mapping) or not isinstance(row.get("event"), str):
+                    raise self._bad(number, "no event")
+                rows.append(dict(row))
+        return rows
+
+    def _bad(self, number: int, what: str) -> ConfigurationError:
+        return ConfigurationError("bad_trace", f"{self.path.name}, line {number}: {what}", {"line": number})
+
+    def of(self, kind: str) -> tuple[Event, ...]:
+        """The events of one kind."""
+        return tuple(row for row in self.events if row["event"] == kind)
+
+    def body(self, digest: str) -> bytes:
+        """A stored body, verified.
+
+        Raises: ConfigurationError ``missing_body`` or ``changed_body``.
+        """
+        if not _HASH.fullmatch(str(digest)):
+            raise ConfigurationError("bad_trace", f"{self.path.name}: {str(digest)[:80]!r} is no hash")
+        try:
+            data = (self.store / digest).read_bytes()
+        except FileNotFoundError:
+            raise ConfigurationError("missing_body", f"{self.store.name} has no body {digest[:12]}") from None
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise ConfigurationError("changed_body", f"{self.store.name}: body {digest[:12]} was changed")
+        return data
+
+    def value(self, digest: str) -> Any:
+        """A stored body that is JSON, as data."""
+        return json.loads(self.body(digest))

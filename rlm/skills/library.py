@@ -1,0 +1,224 @@
+"""All skills of one folder: what was looked at, how it ended, and what there is to say of it.
+
+One bad file never costs another one: every file and folder that was looked at has an entry of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rlm.errors import CatalogError, ConfigurationError
+from rlm.skills.confine import Parts, Root, folder_below, is_link, read_at, root_at, walked
+from rlm.skills.discover import Candidate, Walk
+from rlm.skills.findings import Finding, Refused, Verdict, finding, quoted, told, verdict
+from rlm.skills.limits import SkillPolicy
+from rlm.skills.package import read_package
+from rlm.skills.skill import Skill
+
+DEFAULT_SCOPE = "local"
+_SCOPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How one file or folder ended. ``skill`` is there unless it could not be read as one.
+
+    ``units`` are the ids under which a catalog has it; empty before it is registered.
+    """
+
+    path: str
+    findings: tuple[Finding, ...]
+    strict: bool
+    skill: Skill | None = None
+    units: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.skill.name if self.skill is not None else ""
+
+    @property
+    def verdict(self) -> Verdict:
+        return verdict(self.findings, strict=self.strict)
+
+    def with_findings(self, *more: Finding) -> Entry:
+        """The same entry with more to say."""
+        return replace(self, findings=told((*self.findings, *more)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """``path``, ``name``, ``verdict`` and ``findings`` as JSON data."""
+        findings = [found.to_dict() for found in self.findings]
+        return {"path": self.path, "name": self.name, "verdict": self.verdict.value, "findings": findings}
+
+
+@dataclass(frozen=True)
+class Library:
+    """What was found in one folder, in order of paths."""
+
+    path: str
+    scope: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def skills(self) -> tuple[Skill, ...]:
+        """The skills that were not refused."""
+        return tuple(entry.skill for entry in self.entries if entry.skill and entry.verdict is not Verdict.REFUSED)
+
+    @property
+    def refused(self) -> tuple[Entry, ...]:
+        """What was refused."""
+        return tuple(entry for entry in self.entries if entry.verdict is Verdict.REFUSED)
+
+    def __getitem__(self, name: str) -> Skill:
+        """The first loaded skill of that name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for skill in self.skills:
+            if skill.name == name:
+                return skill
+        raise KeyError(name)
+
+    def raise_for_refused(self) -> Library:
+        """This library, if nothing in it was refused.
+
+        Raises:
+            CatalogError: ``skills_refused``; ``detail["skills"]`` lists them with their findings.
+        """
+        refused = self.refused
+        if refused:
+            first = refused[0]
+            more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+            worst = next(iter(sorted(first.findings, key=lambda found: found.level != "error")))
+            raise CatalogError(
+                "skills_refused",
+                f"{first.path}, line {worst.line}: {worst.message}{more}",
+                {"skills": [entry.to_dict() for entry in refused]},
+            )
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """``{"skills": [...]}``, one for every file or folder that was looked at."""
+        return {"skills": [entry.to_dict() for entry in self.entries]}
+
+
+def load(
+    path: str | Path, *, policy: SkillPolicy | None = None, scope: str = DEFAULT_SCOPE, strict: bool = False
+) -> Library:
+    """Read the skills at ``path``: a folder of skills, one skill's folder, or one SKILL.md.
+
+    Args:
+        path: given by the host, and resolved once; links below it lead nowhere else.
+        policy: limits.
+        scope: the host's word for where they come from; part of their identity.
+        strict: refuse what a lenient call loads with a warning. Parsed values are the same.
+
+    Raises:
+        CatalogError: ``no_such_path``.
+        ConfigurationError: ``bad_scope``, ``wrong_type``.
+    """
+    policy = _checked_policy(policy)
+    loading = _Loading(Path(path), policy, _checked_scope(scope), strict)
+    return Library(str(path), scope, tuple(loading.entries()))
+
+
+def _checked_policy(policy: Any) -> SkillPolicy:
+    if policy is None:
+        return SkillPolicy()
+    if not isinstance(policy, SkillPolicy):
+        message = f"policy is a SkillPolicy (limits of the loader), not a {type(policy).__name__}"
+        raise ConfigurationError("wrong_type", message, {"field": "policy"})
+    return policy
+
+
+def _checked_scope(scope: Any) -> str:
+    if not isinstance(scope, str) or not _SCOPE.fullmatch(scope):
+        message = f"scope {scope!r} is none: letters, digits, '_', '.' and '-', at most 64"
+        raise ConfigurationError("bad_scope", message, {"field": "scope"})
+    return scope
+
+
+class _Loading:
+    """One call of ``load``. ``shown`` is the root as entries name it, ``label`` what its folder is called."""
+
+    def __init__(self, path: Path, policy: SkillPolicy, scope: str, strict: bool) -> None:
+        self._given = path
+        self._whole = Path(os.path.abspath(path))
+        self._shown = path
+        self._label = self._whole.name
+        self._policy = policy
+        self._scope = scope
+        self._strict = strict
+
+    def entries(self) -> Iterator[Entry]:
+        try:
+            is_folder = stat.S_ISDIR(os.stat(self._whole).st_mode)
+            root = root_at(self._whole) if is_folder else None
+        except FileNotFoundError:
+            raise CatalogError("no_such_path", f"there is no {self._given}", {"path": str(self._given)}) from None
+        except OSError as problem:
+            yield self._refused((), finding("unreadable", problem.strerror or ""))
+            return
+        if root is None:
+            yield self._file()
+            return
+        for candidate in Walk(root, self._policy):
+            yield self._entry(root, candidate)
+
+    def _file(self) -> Entry:
+        """The entry of a single file that the host named; it may be a link, which is resolved now."""
+        real = Path(os.path.realpath(self._whole))
+        self._shown, self._label = self._given.parent, self._whole.parent.name
+        parts = (self._whole.name,)
+        if real.name not in self._policy.file_names:
+            return self._refused(parts, finding("wrong_file_name", f"{quoted(real.name)}; did you mean SKILL.md?"))
+        try:
+            root = root_at(real.parent)
+            with folder_below(root, ()) as folder:
+                return self._entry(root, Candidate(parts, (real.name,), folder))
+        except Refused as refused:
+            return self._refused(parts, refused.finding)
+        except OSError as problem:
+            return self._refused(parts, finding("unreadable", problem.strerror or ""))
+
+    def _entry(self, root: Root, candidate: Candidate) -> Entry:
+        if candidate.folder is None:
+            return self._refused(candidate.parts, *candidate.findings)
+        try:
+            data = self._read(root, candidate.real, candidate.folder)
+        except Refused as refused:
+            return self._refused(candidate.parts, *candidate.findings, refused.finding)
+        found = candidate.parts if len(candidate.parts) > 1 else (self._label, *candidate.parts)
+        package, findings = read_package(data, found[-2], self._policy)
+        path = self._path(candidate.parts)
+        findings = told((*candidate.findings, *findings))
+        if package is None:
+            return Entry(path, findings, self._strict)
+        source = f"{self._scope}:{_plain('/'.join(found))}"
+        skill = Skill(package, self._scope, source, path, root, candidate.real, self._policy)
+        return Entry(path, findings, self._strict, skill)
+
+    def _read(self, root: Root, parts: Parts, folder: int) -> bytes:
+        """The bytes of the skill's file; a link to another file of the same folder is followed by hand."""
+        if not is_link(parts[-1], folder):
+            return read_at(parts[-1], folder, self._policy.max_file_bytes)
+        with walked(root, parts, floor=parts[:-1]) as (inner, real):
+            return read_at(real[-1], inner, self._policy.max_file_bytes)
+
+    def _refused(self, parts: Parts, *findings: Finding) -> Entry:
+        return Entry(self._path(parts), told(findings), self._strict)
+
+    def _path(self, parts: Parts) -> str:
+        return _plain(str(self._shown.joinpath(*parts)))
+
+
+def _plain(path: str) -> str:
+    """A path in letters that can be written and printed."""
+    text = path.encode("utf-8", "backslashreplace").decode()
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -1,0 +1,168 @@
+"""The profile: which skills the host pins for a run. The bundled four, unless it says otherwise.
+
+    Profile()                                        the bundled skills
+    Profile(disable=["rlm-recurse"])                 without one of them
+    Profile(skills=["rlm-facts", Path("./house")])   others: bundled by name, one's own by folder
+    Profile(skills="off")                            none
+
+A pin is an id and a digest: it holds for the text that the host meant, and for no other. Nothing in a SKILL.md,
+in a query or in a reply can change a profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pydantic
+from pydantic import Field
+
+from rlm.errors import ConfigurationError, did_you_mean
+from rlm.model.base import Noun, digest_of, plain
+from rlm.model.unit import Kind, Unit
+from rlm.skills.library import load
+
+OFF, ON = "off", "on"
+
+BUNDLED: Mapping[str, str] = {
+    "rlm-operate": "5f950fdd7b78b77b022c9e9824cf7cb263a303a109e10f44027989832bfc5dfd",
+    "rlm-recurse": "fa9e018aa8fafcb0044659a83829ee762ddde30b6c9e7f2513cbe71ce7d5da78",
+    "rlm-facts": "a0d2bbc5fa657801a8095cf95c6f4bbdbddf8eef5a251a0962bcb0ef87b3e7fd",
+    "rlm-constraints": "3c64eaaaf4e4c0ba88e7cd4f60243e03c993f3c72fc0abb6c8039018eea281c8",
+}
+"""The bundled skills in the order in which they are shown, with the SHA-256 of each SKILL.md."""
+
+
+class Pin(Noun):
+    """One pinned skill: its name, the SHA-256 of its SKILL.md, and its folder (None: a bundled one)."""
+
+    name: str = Field(min_length=1)
+    digest: str = Field(pattern=r"^[0-9a-f]{64}$")
+    path: Path | None = None
+
+    @property
+    def id(self) -> str:
+        """The unit's id."""
+        return f"{Kind.SKILL}:{self.name}"
+
+    @classmethod
+    def bundled(cls, name: str) -> Pin:
+        """The pin of a bundled skill.
+
+        Raises:
+            ConfigurationError: ``unknown_skill``, with the closest name.
+        """
+        plain_name = _name(name)
+        if plain_name not in BUNDLED:
+            hint = did_you_mean(plain_name, BUNDLED)
+            raise ConfigurationError(
+                "unknown_skill",
+                f"no bundled skill is called {name!r}{hint}; a skill of your own is given by its folder, Path(...)",
+                {"skill": name, "known": list(BUNDLED)},
+            )
+        return cls(name=plain_name, digest=BUNDLED[plain_name])
+
+    @classmethod
+    def of(cls, path: Path) -> Pin:
+        """The pin of the skill in a folder, as it is now; the host vouches for its text.
+
+        Raises:
+            CatalogError: ``no_such_path``, ``skills_refused``.
+            ConfigurationError: ``one_skill`` where there is not exactly one.
+        """
+        skills = load(path, scope="host").raise_for_refused().skills
+        if len(skills) != 1:
+            found = ", ".join(sorted(skill.name for skill in skills)) or "none"
+            raise ConfigurationError(
+                "one_skill", f"{path} must hold one skill, and holds {found}: name its folder", {"path": str(path)}
+            )
+        return cls(name=skills[0].name, digest=skills[0].digest, path=path.absolute())
+
+
+class Profile(Noun):
+    """The skills that the host pins, in order, and those of them that it leaves out.
+
+    ``skills`` takes names of bundled skills, folders (``Path``), ``Pin``s and units of kind ``skill``; ``"off"`` is
+    none. ``disable`` are names. A name that does not exist is an error with the closest one.
+    """
+
+    skills: tuple[Pin | Unit, ...] = Field(default_factory=lambda: tuple(map(Pin.bundled, BUNDLED)))
+    disable: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, value: Any = None, *, disable: Iterable[str] = ()) -> Profile:
+        """A profile from what a host writes as ``skills=``: nothing, ``"on"``, ``"off"``, a list, or a profile.
+
+        Raises:
+            ConfigurationError: ``unknown_skill``, ``invalid_field``.
+        """
+        given: dict[str, Any] = {"disable": disable}
+        if isinstance(value, Profile):
+            more = cls(skills=value.skills, **given)
+            return value.model_copy(update={"disable": value.disable | more.disable}) if more.disable else value
+        return cls(**given) if value is None or value == ON else cls(skills=value, **given)
+
+    @pydantic.field_validator("skills", mode="before")
+    @classmethod
+    def _pins(cls, value: Any) -> Any:
+        if value == OFF:
+            return ()
+        if isinstance(value, str | Path) or not isinstance(value, Iterable):
+            hint = did_you_mean(value, [OFF]) if isinstance(value, str) else ""
+            raise ValueError(f"a list of skills is wanted, or 'off', not {value!r}{hint}")
+        return tuple(_pin(item) for item in value)
+
+    @pydantic.field_validator("disable", mode="before")
+    @classmethod
+    def _names(cls, value: Any) -> Any:
+        return _names(value)
+
+    @pydantic.model_validator(mode="after")
+    def _known(self) -> Profile:
+        names = [_name(item.id) for item in self.skills]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ConfigurationError("duplicate_skill", f"the profile has two skills {twice!r}", {"skill": twice})
+        known = [*names, *BUNDLED]
+        for name in sorted(self.disable):
+            if name not in known:
+                hint = did_you_mean(name, known)
+                raise ConfigurationError(
+                    "unknown_skill", f"disable names {name!r}, and no skill is called that{hint}", {"skill": name}
+                )
+        return self
+
+    @property
+    def pinned(self) -> tuple[Pin | Unit, ...]:
+        """What is pinned in the end."""
+        return tuple(item for item in self.skills if _name(item.id) not in self.disable)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the profile: what it pins, by id and digest, and what it leaves out."""
+        return digest_of(plain(self))
+
+
+def _pin(item: Any) -> Any:
+    if isinstance(item, str):
+        return Pin.bundled(item)
+    if isinstance(item, Path):
+        return Pin.of(item)
+    if isinstance(item, Unit) and item.kind is not Kind.SKILL:
+        raise ValueError(f"{item.id} is no skill: pin it in the catalog, with activation='always'")
+    return item
+
+
+def _names(value: Any) -> frozenset[str]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ValueError(f"a collection of names is wanted, not {value!r}: write [{value!r}]")
+    return frozenset(_name(item) for item in value)
+
+
+def _name(id: Any) -> str:
+    """The name of a skill that is called by its name or its id."""
+    if not isinstance(id, str):
+        raise ValueError(f"the name of a skill is a string, not {type(id).__name__}")
+    return id.removeprefix(f"{Kind.SKILL}:")

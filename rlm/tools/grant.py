@@ -1,0 +1,139 @@
+"""The grant: what one run may invoke, at which authority, and who approves. A child's is never wider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rlm.errors import ConfigurationError, did_you_mean
+from rlm.model.policy import Policy, covers
+from rlm.model.unit import Trust
+from rlm.tools.authority import (
+    DEFAULT_AUTHORITY,
+    ApproveCallable,
+    Authority,
+    AuthorityCallable,
+    Tier,
+    decision_of,
+)
+from rlm.tools.tool import Effect, Tool
+
+_SAME: Any = object()
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What a run may do with tools.
+
+    Args:
+        capabilities: patterns over capabilities, as in ``rlm.Policy``; None covers what the host itself registered
+            and nothing that was imported.
+        effects: the effects that are admitted at all.
+        authority: says ``allow``, ``deny`` or ``ask`` (or a tier to ask at) of each call, sync or async; or one of
+            these words for all. It fails closed: an exception denies.
+        approve: is asked where the authority asks, sync or async; None refuses what would have to be asked.
+        ceiling: the highest tier that may be asked for; None asks for nothing, and denies instead.
+
+    Raises: ConfigurationError ``invalid_grant``, ``invalid_decision``.
+    """
+
+    capabilities: frozenset[str] | None = None
+    effects: frozenset[Effect] = frozenset(Effect)
+    authority: Authority | AuthorityCallable | str = DEFAULT_AUTHORITY
+    approve: ApproveCallable | None = field(default=None, repr=False)
+    ceiling: Tier | None = Tier.DANGEROUS
+    authorities: tuple[Callable[..., Any], ...] = field(default=(), repr=False)
+    remembered: set[tuple[str, Effect]] = field(default_factory=set, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("capabilities", "effects"):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                raise ConfigurationError("invalid_grant", f"{name}: a set of strings is wanted: write {{{value!r}}}")
+            object.__setattr__(self, name, None if value is None else frozenset(value))
+        object.__setattr__(self, "effects", frozenset(_word(Effect, effect) for effect in self.effects))
+        object.__setattr__(self, "ceiling", None if self.ceiling is None else _word(Tier, self.ceiling))
+        if self.approve is not None and not callable(self.approve):
+            raise ConfigurationError("invalid_grant", f"approve {self.approve!r} cannot be called")
+        if not self.authorities:
+            object.__setattr__(self, "authorities", (_callable(self.authority),))
+
+    @classmethod
+    def of(cls, policy: Policy, **fields: Any) -> Grant:
+        """The grant with a policy's capabilities; ``fields`` are further fields of the grant."""
+        return cls(capabilities=policy.capabilities, **fields)
+
+    def begun(self) -> Grant:
+        """The same grant for a new run: nothing is remembered in it."""
+        return replace(self, remembered=set())
+
+    def covers(self, tool: Tool) -> bool:
+        """Whether the tool may be invoked at all."""
+        if self.capabilities is None:
+            return tool.trust is Trust.HOST
+        return any(covers(pattern, tool.capability) for pattern in self.capabilities)
+
+    def narrowed(
+        self,
+        *,
+        capabilities: Iterable[str] | None = _SAME,
+        effects: Iterable[str] = _SAME,
+        authority: Authority | AuthorityCallable | str = _SAME,
+        ceiling: Tier | str | None = _SAME,
+    ) -> Grant:
+        """A child's grant: what is not given stays; what is given may only take away.
+
+        An authority given here is asked after this grant's own, and the stricter word counts. The approver is the
+        same; what it remembers is shared, for it is the same run.
+
+        Raises: ConfigurationError ``wider_than_parent``.
+        """
+        fields: dict[str, Any] = {}
+        if capabilities is not _SAME:
+            child = None if capabilities is None else frozenset(capabilities)
+            fields["capabilities"] = self._subset(child)
+        if effects is not _SAME:
+            fields["effects"] = frozenset(_word(Effect, effect) for effect in effects)
+            wider = sorted(effect.value for effect in fields["effects"] - self.effects)
+            if wider:
+                raise _wider("effects", wider)
+        if ceiling is not _SAME:
+            fields["ceiling"] = None if ceiling is None else _word(Tier, ceiling)
+            if _height(fields["ceiling"]) > _height(self.ceiling):
+                raise _wider("ceiling", [str(ceiling)])
+        if authority is not _SAME:
+            fields |= {"authority": authority, "authorities": (*self.authorities, _callable(authority))}
+        return replace(self, **fields)
+
+    def _subset(self, child: frozenset[str] | None) -> frozenset[str] | None:
+        Policy(capabilities=self.capabilities).narrowed(Policy(capabilities=child))
+        return child
+
+
+def _callable(authority: Any) -> Callable[..., Any]:
+    if isinstance(authority, str):
+        decision_of(authority)
+        return Authority(**{effect.value: authority for effect in Effect})
+    if not callable(authority):
+        raise ConfigurationError("invalid_grant", f"authority {authority!r} is no callable and no word of one")
+    return authority  # type: ignore[no-any-return]
+
+
+def _word(words: Any, given: Any) -> Any:
+    if given not in words._value2member_map_:
+        hint = did_you_mean(str(given), list(words))
+        raise ConfigurationError("invalid_grant", f"{given!r} is none of {', '.join(words)}{hint}")
+    return words(given)
+
+
+def _height(tier: Tier | None) -> int:
+    return -1 if tier is None else tier.rank
+
+
+def _wider(field: str, wider: list[str]) -> ConfigurationError:
+    return ConfigurationError(
+        "wider_than_parent",
+        f"a child's {field} must be a subset of its parent's; {wider[0]!r} is not",
+        {"field": field, "wider": wider},
+    )

@@ -1,0 +1,124 @@
+"""The registry: every tool that a host can execute, by id. What a model is shown is no business of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rlm.errors import ConfigurationError, ToolError, did_you_mean
+from rlm.model.unit import Unit
+from rlm.tools.function import as_tool, tool_unit
+from rlm.tools.tool import Tool
+
+
+class Registry:
+    """Tools by id, in the order in which they were added. Safe in threads; a batch is added whole or not at all.
+
+    Args:
+        tools: functions made with ``@rlm.tool``, or plain functions.
+    """
+
+    def __init__(self, tools: Iterable[Any] = ()) -> None:
+        self._guard = threading.RLock()
+        self._tools: dict[str, Tool] = {}
+        self._revision = 0
+        self.add(*tools)
+
+    def __repr__(self) -> str:
+        return f"<Registry of {len(self)} tools, revision {self.revision}>"
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __iter__(self) -> Iterator[Tool]:
+        with self._guard:
+            return iter(list(self._tools.values()))
+
+    def __contains__(self, name: str) -> bool:
+        return len(self._matches(name)) == 1
+
+    def __getitem__(self, name: str) -> Tool:
+        return self.lookup(name)
+
+    @property
+    def revision(self) -> int:
+        """Grows with every change."""
+        return self._revision
+
+    def add(self, *tools: Any) -> None:
+        """Add tools.
+
+        Raises:
+            ConfigurationError: ``duplicate_tool``; ``invalid_schema`` and ``not_importable`` for a tool that could not
+                be executed; ``not_a_tool``.
+        """
+        made = _made(tools)
+        with self._guard:
+            for item in made:
+                if item.id in self._tools:
+                    raise ConfigurationError(
+                        "duplicate_tool", f"{item.id} is registered; to change it, call replace", {"tool": item.id}
+                    )
+            self._put(made)
+
+    def replace(self, *tools: Any) -> None:
+        """Put tools in the place of those with the same ids, which must be there. Raises: as ``add``; ToolError."""
+        made = _made(tools)
+        with self._guard:
+            for item in made:
+                if item.id not in self._tools:
+                    raise self._unknown(item.id)
+            self._put(made)
+
+    def remove(self, *names: str) -> None:
+        """Remove tools, by id or bare name. Raises: ToolError, and then removes nothing."""
+        with self._guard:
+            ids = [self.lookup(name).id for name in names]
+            for id in dict.fromkeys(ids):
+                del self._tools[id]
+            self._revision += 1
+
+    def lookup(self, name: str) -> Tool:
+        """The tool of an id, ``tool:name`` or ``mcp_tool:server/name``, or of a name that only one tool has.
+
+        Raises: ToolError ``unknown_tool``, ``ambiguous_tool``.
+        """
+        found = self._matches(name)
+        if len(found) > 1:
+            ids = [item.id for item in found]
+            raise ToolError(
+                "ambiguous_tool", f"{name!r} may be {' or '.join(ids)}: write the id", {"name": name, "tools": ids}
+            )
+        if not found:
+            raise self._unknown(name)
+        return found[0]
+
+    def units(self, **host: Any) -> list[Unit]:
+        """The units of all tools, for a catalog; ``host`` are further fields of each unit. No handler is in them."""
+        return [tool_unit(item, **host) for item in self]
+
+    def _put(self, tools: list[Tool]) -> None:
+        self._tools.update((item.id, item) for item in tools)
+        self._revision += 1
+
+    def _matches(self, name: str) -> list[Tool]:
+        with self._guard:
+            if name in self._tools:
+                return [self._tools[name]]
+            return [item for item in self._tools.values() if name in (item.name, f"{item.server}/{item.name}")]
+
+    def _unknown(self, name: str) -> ToolError:
+        known = [*self._tools, *(item.name for item in self._tools.values())]
+        return ToolError("unknown_tool", f"no tool {name!r} is registered{did_you_mean(name, known)}", {"name": name})
+
+
+def _made(tools: Iterable[Any]) -> list[Tool]:
+    made = [as_tool(item) for item in tools]
+    seen: set[str] = set()
+    for item in made:
+        if item.id in seen:
+            raise ConfigurationError("duplicate_tool", f"{item.id} stands twice in one batch", {"tool": item.id})
+        seen.add(item.id)
+        item.check()
+    return made

@@ -1,0 +1,186 @@
+"""Results: JSON, valid by the tool's schema, and within its size; a larger one is refused, or shown in part and so
+marked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from rlm.errors import ToolError
+from rlm.tools.tool import Projection, Tool
+
+RESULT_SECONDS = 2.0
+MAX_SHAPE_DEPTH = 6
+MAX_SHAPE_PROPERTIES = 64
+ROOM_FOR_MARKS = 160
+
+
+class Finished(NamedTuple):
+    """A result as it is given: ``size`` is the bytes of the whole; ``projection`` is what was given of it."""
+
+    value: Any
+    size: int
+    projection: Projection | None
+
+
+def finished(tool: Tool, raw: Any) -> Finished:
+    """What a handler gave back, as a call gives it.
+
+    Raises: ToolError ``invalid_result``, ``result_too_large``.
+    """
+    value, size = as_json(tool.id, raw)
+    problem = tool.result_check.problem(value, RESULT_SECONDS) if tool.result_check is not None else None
+    if problem is not None:
+        raise ToolError("invalid_result", f"{tool.id}: result, {problem}", {"tool": tool.id, **problem.to_dict()})
+    if size <= tool.max_result_bytes:
+        return Finished(value, size, None)
+    if tool.projection is Projection.FULL:
+        raise too_large(tool, size)
+    return Finished(projected(value, size, tool.projection, tool.max_result_bytes), size, tool.projection)
+
+
+def as_json(subject: str, raw: Any) -> tuple[Any, int]:
+    """A value as JSON data, with its size in bytes.
+
+    Models, dataclasses, paths, dates and enums become what pydantic writes for them.
+
+    Raises: ToolError ``invalid_result``.
+    """
+    from pydantic_core import to_jsonable_python
+
+    try:
+        text = json.dumps(to_jsonable_python(raw), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return json.loads(text), len(text.encode("utf-8"))
+    except (Exception, RecursionError) as problem:  # noqa: BLE001 - a value's own methods may raise anything
+        said = str(problem).splitlines()[0][:200] if str(problem) else type(problem).__name__
+        raise ToolError(
+            "invalid_result",
+            f"{subject}: the result is no JSON value: {said}",
+            {"tool": subject, "got": type(raw).__name__},
+        ) from None
+
+
+def too_large(tool: Tool, size: int | None) -> ToolError:
+    """The error of a result over its limit; ``size`` is None where nobody read to its end."""
+    told = "more" if size is None else f"{size:,}"
+    return ToolError(
+        "result_too_large",
+        f"{tool.id}: the result has {told} bytes; at most {tool.max_result_bytes:,} are allowed",
+        {"tool": tool.id, "bytes": size, "limit": tool.max_result_bytes},
+    )
+
+
+def projected(value: Any, size: int, projection: Projection, limit: int) -> dict[str, Any]:
+    """A part of a large value that says what it is: ``projection``, ``truncated``, ``bytes`` of the whole."""
+    marks = {"projection": projection.value, "truncated": True, "bytes": size}
+    if projection is Projection.COUNT:
+        return {**marks, **_counted(value)}
+    if projection is Projection.SCHEMA:
+        return {**marks, "schema": _fitting(lambda depth: _shape([value], depth), limit - ROOM_FOR_MARKS)}
+    return {**marks, "head": _head(value, limit - ROOM_FOR_MARKS)}
+
+
+def _counted(value: Any) -> dict[str, Any]:
+    return {"type": _type(value), "count": len(value) if isinstance(value, str | list | dict) else 1}
+
+
+# -- the beginning ----------------------------------------------------------------------------------
+
+
+def _bytes(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8"))
+
+
+def _head(value: Any, room: int) -> Any:
+    """As much of the beginning as fits into so many bytes of JSON."""
+    if isinstance(value, str):
+        return _head_of_text(value, room)
+    if isinstance(value, list):
+        return _head_of_list(value, room)
+    if isinstance(value, dict):
+        return _head_of_object(value, room)
+    return value
+
+
+def _head_of_text(text: str, room: int) -> str:
+    low, high = 0, min(len(text), max(room, 0))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _bytes(text[:middle]) <= room else (low, middle - 1)
+    return text[:low]
+
+
+def _head_of_list(items: list[Any], room: int) -> list[Any]:
+    head: list[Any] = []
+    used = 2
+    for item in items:
+        size = _bytes(item) + 1
+        if used + size > room:
+            return head or [_head(item, room - used - 1)]
+        head.append(item)
+        used += size
+    return head
+
+
+def _head_of_object(value: dict[str, Any], room: int) -> dict[str, Any]:
+    """Small values whole; what is left is shared by the large ones."""
+    sizes = {name: _bytes(item) for name, item in value.items()}
+    names: list[str] = []
+    room -= 2
+    for name in value:
+        room -= _bytes(name) + 2
+        if room < 16:
+            break
+        names.append(name)
+    kept: dict[str, Any] = {}
+    for place, name in enumerate(sorted(names, key=sizes.__getitem__)):
+        share = room // (len(names) - place)
+        kept[name] = value[name] if sizes[name] <= share else _head(value[name], share)
+        room -= _bytes(kept[name])
+    return {name: kept[name] for name in names}
+
+
+# -- the shape --------------------------------------------------------------------------------------
+
+
+def _fitting(shape: Callable[[int], Any], room: int) -> Any:
+    """The deepest shape that fits."""
+    for depth in range(MAX_SHAPE_DEPTH, 0, -1):
+        found = shape(depth)
+        if _bytes(found) <= room:
+            return found
+    return shape(0)
+
+
+def _shape(values: list[Any], depth: int) -> dict[str, Any]:
+    """A JSON Schema that all the values fit, down to a depth."""
+    types = sorted({_type(value) for value in values})
+    shape: dict[str, Any] = {"type": types[0] if len(types) == 1 else types}
+    objects = [value for value in values if isinstance(value, dict)]
+    arrays = [value for value in values if isinstance(value, list)]
+    if arrays:
+        shape["minItems"], shape["maxItems"] = min(map(len, arrays)), max(map(len, arrays))
+    if depth == 0:
+        return shape
+    if objects:
+        found: dict[str, list[Any]] = {}
+        for value in objects:
+            for name, item in value.items():
+                found.setdefault(name, []).append(item)
+        names = list(found)[:MAX_SHAPE_PROPERTIES]
+        shape["properties"] = {name: _shape(found[name], depth - 1) for name in names}
+    items = [item for array in arrays for item in array]
+    if items:
+        shape["items"] = _shape(items, depth - 1)
+    return shape
+
+
+def _type(value: Any) -> str:
+    if value is None:
+        return "null"
+    names: tuple[tuple[type, str], ...] = (
+        *((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string")),
+        *((list, "array"), (dict, "object")),
+    )
+    return next(name for kind, name in names if isinstance(value, kind))

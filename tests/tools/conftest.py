@@ -1,0 +1,10 @@
+"""One call at a time, as a run makes it."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
