@@ -12,6 +12,7 @@
 :- use_module(rlm_solve, []).
 :- reexport(rlm_prompt).
 :- reexport(rlm_session).
+:- public calm/0.               % called from rlm_repl
 
 /** <module> The face: loads the rest
 
@@ -19,6 +20,19 @@
 
 and then `?- help.`
 */
+
+%!  calm is det.
+%
+%   A mistake at the prompt is one line: no stack of our calls, and no tracer at the next one. Done where a person
+%   loads this file; a program that loads it keeps its own flags.
+
+calm :-
+    set_prolog_flag(debug_on_error, false),
+    set_prolog_flag(backtrace, false).
+
+:- if(( module_property(rlm, file(File)), source_file_property(File, load_context(user, user, _)) )).
+:- calm.
+:- endif.
 
 %!  help is det.
 %

@@ -29,11 +29,20 @@ session_open(File, @(true)) :-
 %   Answer queries until they end. Status is what a `halt(Status)` said, else 0.
 
 repl(Status) :-
-    catch(answer_queries, unwind(halt(Said)), true),
+    rlm:calm,
+    catch(answer_queries, End, ended(End, Said)),
     (   integer(Said)
     ->  Status = Said
     ;   Status = 0
     ).
+
+%   ended(+End, -Status): a `halt`, or answers that nobody takes.
+ended(unwind(halt(Said)), Status) =>
+    Status = Said.
+ended(unwritten, Status) =>
+    Status = 1.
+ended(Error, _) =>
+    throw(Error).
 
 answer_queries :-
     (   stream_property(user_input, tty(true))
@@ -53,7 +62,8 @@ toplevel :-
 
 greeted_toplevel :-
     aggregate_all(count, active(_), Shown),
-    format("~D units are shown. Type help. to see what can be asked; Ctrl-D ends.~n~n", [Shown]),
+    ( Shown =:= 1 -> Units = 'unit is' ; Units = 'units are' ),
+    format("~D ~w shown. Type help. to see what can be asked; Ctrl-D ends.~n~n", [Shown, Units]),
     '$toplevel':setup_interactive,
     prolog.
 
@@ -95,14 +105,26 @@ readable_on(error(syntax_error(_), _)).
 
 answer(Query, Names) :-
     Found = found(false),
-    (   catch(forall(user:Query, ( nb_setarg(1, Found, true), tell(Names) )), Error,
-              print_message(error, Error)),
-        var(Error),
-        Found == found(false)
-    ->  format("false.~n")
-    ;   true
+    catch(( ( forall(user:Query, ( nb_setarg(1, Found, true), tell(Names) )),
+              Found == found(false)
+            ->  format("false.~n")
+            ;   true
+            ),
+            flush_output
+          ),
+          Error,
+          told(Error)).
+
+%   told(+Error): of the query; answers that cannot be written end them all. Where the reader has gone, nobody is
+%   there to be told.
+told(error(io_error(write, Stream), Context)), stream_property(Stream, alias(user_output)) =>
+    (   Context = context(_, 'Broken pipe')
+    ->  true
+    ;   print_message(error, error(io_error(write, Stream), Context))
     ),
-    flush_output.
+    throw(unwritten).
+told(Error) =>
+    print_message(error, Error).
 
 tell(Names) :-
     findall(Name-Value,

@@ -16,6 +16,7 @@
 :- use_module(rlm_eligible, [matches/2, patterns/2]).
 :- use_module(rlm_explain, [explain_unit/2, remedies/2, sentence/2, visible/2]).
 :- use_module(rlm_host_read, [nested/3]).
+:- use_module(rlm_meant, [unit_meant/3]).
 :- use_module(rlm_select, [select/2]).
 :- use_module(rlm_unit, [unit_term/2]).
 
@@ -47,6 +48,7 @@ session_limit(268_435_456).
 %
 %   Open a session; the one before is forgotten.
 %
+%   @error existence_error(rlm_session_file, File) for a file that is not there.
 %   @error domain_error(rlm_session, What) for anything that is not one: another suffix, no regular file, a term
 %   outside the grammar (with its line), a file that is too large.
 %   @error syntax_error(Why) for a line that is no term.
@@ -57,7 +59,7 @@ open_session(File) :-
     ->  true
     ;   domain_error(rlm_session, suffix(File))
     ),
-    size_file(File, Size),
+    catch(size_file(File, Size), error(existence_error(_, _), _), existence_error(rlm_session_file, File)),
     (   exists_file(File)               % a pipe would be waited for, a device read for ever
     ->  true
     ;   domain_error(rlm_session, no_regular_file(File))
@@ -170,6 +172,8 @@ data(Depth, Value) :-
                 *           ANSWERING          *
                 *******************************/
 
+%   A person asks here: what is no unit is told in a line (rlm_meant), and the question fails.
+
 %!  active(?Unit) is nondet.
 %
 %   Unit (a term such as `tool(git_diff)`) is shown.
@@ -180,7 +184,7 @@ active(Unit) :-
     Form \== null,
     unit_term(Id, Unit).
 
-%!  why(+Unit) is det.
+%!  why(+Unit) is semidet.
 %
 %   Print why a unit is shown, or why not.
 
@@ -200,7 +204,7 @@ line(Format, Arguments) :-
     visible(Text, Visible),
     format("~w~n", [Visible]).
 
-%!  why_not(+Unit) is det.
+%!  why_not(+Unit) is semidet.
 %
 %   Print why a unit is not shown, and what the host would have to change.
 
@@ -213,7 +217,7 @@ why_not(Unit) :-
     ;   what_if(Unit)
     ).
 
-%!  explained(+Unit, -State, -Reasons) is det.
+%!  explained(+Unit, -State, -Reasons) is semidet.
 %
 %   The same as data: reasons are dicts.
 
@@ -229,14 +233,8 @@ opened :-
 
 known(Unit, Id) :-
     opened,
-    (   atom(Unit)
-    ->  Id = Unit
-    ;   unit_term(Id, Unit)
-    ),
-    (   record(unit(Id, _))
-    ->  true
-    ;   existence_error(unit, Unit)
-    ).
+    findall(Other, record(unit(Other, _)), Ids),
+    unit_meant(Unit, Ids, Id).
 
 state(Id, State, Form, Reasons) :-
     looked_at(Id, Looked),
@@ -335,7 +333,7 @@ unit_dict(Id, [Kind, Priority, Trust, Capability, Flags, Relations, Names, Group
                 *            WHAT IF           *
                 *******************************/
 
-%!  what_if(+Unit) is det.
+%!  what_if(+Unit) is semidet.
 %
 %   Print what the host would have to change for a unit to be chosen by the rules. (Tokens are not counted
 %   here: a budget is judged by Python's `view.what_if`.)
@@ -357,7 +355,7 @@ change_text(Change, Text) :-
     Change =.. [What, Value],
     atomic_list_concat([What, ' ', Value], Text).
 
-%!  what_if(+Unit, -Changes) is det.
+%!  what_if(+Unit, -Changes) is semidet.
 %
 %   At most four changes `grant(Capability)`, `undeny(Id)`, `enable(Id)` or `select(Id)`, in the order in which
 %   they were found, tried by selecting again and irreducible; `none(Reason)` where there are none. The host's own
@@ -522,3 +520,27 @@ foldl_made([], Q, Q).
 foldl_made([Change|Changes], Q0, Q) :-
     made(Change, Q0, Q1),
     foldl_made(Changes, Q1, Q).
+
+                /*******************************
+                *           MESSAGES           *
+                *******************************/
+
+:- multifile prolog:error_message//1.
+
+prolog:error_message(existence_error(rlm_session, What)) -->
+    [ 'no session is open: ~w'-[What] ].
+prolog:error_message(existence_error(rlm_session_file, File)) -->
+    [ 'there is no file ~w'-[File] ].
+prolog:error_message(domain_error(rlm_session, What)) -->
+    no_session(What).
+
+no_session(suffix(File)) -->
+    [ 'no session: the name of ~w does not end in .rlm'-[File] ].
+no_session(no_regular_file(File)) -->
+    [ 'no session: ~w is no regular file'-[File] ].
+no_session(size(Bytes)) -->
+    [ 'no session: it has ~D bytes'-[Bytes] ].
+no_session(format(File)) -->
+    [ 'no session: ~w does not begin as one of this version'-[File] ].
+no_session(line(Line)) -->
+    [ 'no session, line ~d: this is no term of one'-[Line] ].

@@ -13,7 +13,7 @@ from rlm.catalog.catalog import Catalog
 from rlm.model.base import plain
 from rlm.model.budget import Budget
 from rlm.model.policy import Policy
-from rlm.model.unit import Unit
+from rlm.model.unit import Trust, Unit
 from rlm.runtime.context.bodies import Filed, Held, pieces
 from rlm.runtime.context.context import Context, ContextKind, Document
 from rlm.runtime.trace import FORMAT, Record, Trace
@@ -84,7 +84,7 @@ def _tool(tool: Tool) -> dict[str, Any]:
         "schema": tool.schema,
         "effect": tool.effect.value,
         "capability": tool.capability,
-        "trust": tool.trust.value,
+        "trust": str(tool.trust),
     }
 
 
@@ -127,7 +127,7 @@ class Host:
 
     def tools(self, kind: str) -> tuple[Tool, ...]:
         """The ``tools`` or the ``bound`` ones, as far as they are said; calling one is a mistake."""
-        return tuple(Tool(handler=_never, **fields) for fields in self.said[kind])
+        return tuple(Tool(handler=_never, **{**row, "trust": Trust(row["trust"])}) for row in self.said[kind])
 
     def options(self) -> dict[str, Any]:
         """Options of a completion."""

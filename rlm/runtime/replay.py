@@ -23,15 +23,18 @@ from rlm.tools.outcome import ToolOutcome
 
 
 class Replay:
-    """What was answered, by request; and what tools gave, by call."""
+    """What was answered, by request; and what tools gave, by call. All bodies are read, and verified, at once.
+
+    Raises: ConfigurationError ``missing_body``, ``changed_body``.
+    """
 
     def __init__(self, record: Record) -> None:
-        self.record = record
         self._replies: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
         for row in record.of("reply"):
-            self._replies[row["request"]].append(row)
+            said = {} if "error" in row else {"reply": record.value(row["body"])}
+            self._replies[row["request"]].append({**row, **said})
         self._windows = {row["role"] in ("leaf", "guest"): row["window"] for row in record.of("request")}
-        self._tools = {row["call"]: row for row in record.of("tool")}
+        self._outcomes = {row["call"]: ToolOutcome(**record.value(row["outcome"])) for row in record.of("tool")}
 
     def window(self, *, leaf: bool) -> int | None:
         """Tokens that the recorded model could hold."""
@@ -46,17 +49,16 @@ class Replay:
         row = waiting.popleft()
         if "error" in row:
             raise _raised(row["error"])
-        return ProviderReply(**{**self.record.value(row["body"]), "usage": Usage(**row["usage"])})
+        return ProviderReply(**{**row["reply"], "usage": Usage(**row["usage"])})
 
     def tool(self, call: str, arguments: Any) -> ToolOutcome:
         """What a tool gave at this call. Raises: RunError ``replay_differs``."""
-        row = self._tools.get(call)
-        if row is None:
+        outcome = self._outcomes.get(call)
+        if outcome is None:
             raise RunError("replay_differs", f"no tool was called at {call} in the recorded run", {"call": call})
-        outcome = ToolOutcome(**self.record.value(row["outcome"]))
         edited = outcome.consent is not None and outcome.consent.edited
         if not edited and digest_of(arguments) != digest_of(outcome.arguments):
-            raise RunError("replay_differs", f"{row['tool']} was called with other arguments", {"call": call})
+            raise RunError("replay_differs", f"{outcome.tool} was called with other arguments", {"call": call})
         return outcome
 
 

@@ -36,8 +36,8 @@ class Trace:
     Args:
         path: a file with the suffix ``.jsonl``; it is replaced. None: nothing is written.
         listener: called with every event, on the event loop; it must not wait.
-        redact: called with the text of every body before it is stored; what it returns is stored under its own
-            hash, so that a replay of such a trace can show, but not verify.
+        redact: called with every text before it is written; what it returns is stored under its own hash, so that
+            such a trace can be read, but not replayed.
 
     Raises: ConfigurationError ``wrong_suffix``; OSError where the file cannot be made.
     """
@@ -79,7 +79,7 @@ class Trace:
             row: Event = {"n": self._next, "event": kind, **data}
             self._next += 1
             if self._file is not None and not self._file.closed:
-                self._file.write(canonical_json(row) + "\n")
+                self._file.write(canonical_json(_redacted(row, self._redact)) + "\n")
                 self._file.flush()
         if self._listener is not None:
             self._listener(row)
@@ -113,6 +113,16 @@ class Trace:
         with self._lock:
             if self._file is not None:
                 self._file.close()
+
+
+def _redacted(value: Any, redact: Redact | None) -> Any:
+    if redact is None:
+        return value
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {key: _redacted(item, redact) for key, item in value.items()}
+    return [_redacted(item, redact) for item in value] if isinstance(value, list | tuple) else value
 
 
 def request_key(request: ProviderRequest) -> str:

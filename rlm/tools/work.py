@@ -19,7 +19,7 @@ import anyio
 from rlm.tools.cancellation import Cancellation, current
 
 DEFAULT_SLOTS = 32
-FAREWELL_SECONDS = (0.2, 0.1)  # together less than the half second in which a deadline must be answered
+FAREWELL_SECONDS = (0.15, 0.1)  # together less than the half second in which a deadline must be answered
 
 
 class Work:

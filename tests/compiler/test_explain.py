@@ -263,3 +263,14 @@ def test_a_unit_that_was_removed_meanwhile_is_no_stumbling_block() -> None:
     change = first.compare(rlm.compile(catalog, "the time of day"))
     assert change.vanished == ()
     assert change.tokens < 0
+
+
+def test_at_most_sixteen_units_come_in_by_name_the_longest_names_first() -> None:
+    short = [f"make_part_{letter}" for letter in "abcdefghijklmnopqrst"]
+    long = [f"make_a_part_of_{letter}" for letter in "uvwxyz"]
+    catalog = rlm.Catalog([rlm.Unit(f"tool:{name}") for name in (*short, *long)])
+    policy = rlm.Policy(floor=1000, candidate_limit=0)
+    view = rlm.compile(catalog, " ".join([*short, *long]), policy=policy)
+    assert sorted(view.active) == sorted(f"tool:{name}" for name in (*long, *short[:10]))
+    for name in short[10:]:
+        assert "name" not in {reason.kind for reason in view.explain(f"tool:{name}").reasons}

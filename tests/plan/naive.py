@@ -5,6 +5,7 @@ Short, slow and obvious. It shares the value of a form and nothing of the machin
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -27,24 +28,24 @@ def value_of(expression: Any, names: dict[str, Any], inputs: dict[str, Any]) -> 
             value = values[expression[form]]
             for key in expression.get("path", []):
                 try:
-                    value = value[key]
+                    value = value[key] if not isinstance(value, str) else broke()
                 except (IndexError, KeyError, TypeError):
                     raise Broke from None
-                if isinstance(key, int) and not isinstance(value, object):
-                    raise Broke
             return value
     return {key: value_of(item, names, inputs) for key, item in expression.items()}
 
 
-def said(value: Any) -> str:
-    import json
+def broke() -> Any:
+    raise Broke
 
+
+def said(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def tool(arguments: dict[str, Any]) -> Any:
-    """Gives its arguments back; breaks where ``a`` is a text with an x, or a list."""
-    if isinstance(arguments["a"], list) or "x" in str(arguments["a"]):
+    """Gives its arguments back; breaks where ``a`` is one of a few values."""
+    if arguments["a"] in ("ax", "x{y}", None, 1):
         raise Broke
     return arguments
 
@@ -109,14 +110,23 @@ def reduced(step: dict[str, Any], over: Any) -> Any:
                 return [inner for one in over for inner in one]
             return "\n".join(map(said, over))
         case "sum":
-            if any(isinstance(one, bool) or not isinstance(one, int | float) for one in over):
-                raise Broke
+            over = [number(one) for one in over]
             return sum(over) if all(isinstance(one, int) for one in over) else math.fsum(over)
         case "vote":
             if not over:
                 raise Broke
             return max(over, key=lambda one: (sum(same(one, two) for two in over), -over.index(one)))
     raise AssertionError(step)
+
+
+def number(value: Any) -> int | float:
+    try:
+        value = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        raise Broke from None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Broke
+    return value
 
 
 def same(one: Any, two: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import anyio
@@ -23,6 +24,7 @@ from rlm.runtime.plan import (
     begin,
     bindings,
     is_failure,
+    read,
     resume,
     validate,
     worst_case,
@@ -73,6 +75,7 @@ class Maker:
         self.draw = draw
         self.names = 0
         self.steps = 0
+        self.lists: set[str] = set()
 
     def name(self) -> str:
         self.names += 1
@@ -97,12 +100,22 @@ class Maker:
                 return {"join": [self.expression(names, depth - 1) for _ in range(self.draw(st.integers(0, 3)))]}
 
     def path(self) -> dict[str, Any]:
-        keys = self.draw(st.lists(st.sampled_from(["rows", "k", 0, 1, -1]), max_size=2)) if self.draw(st.booleans()) else []
-        return {"path": keys} if keys else {}
+        if self.draw(st.integers(0, 9)):
+            return {}
+        return {"path": self.draw(st.lists(st.sampled_from(["rows", "k", 0, 1, -1]), max_size=2))}
+
+    def over(self, names: list[str]) -> Any:
+        """Mostly a list."""
+        lists = [name for name in names if name in self.lists]
+        if lists and self.draw(st.booleans()):
+            return {"var": self.draw(st.sampled_from(lists))}
+        known = [{"input": "words"}, {"input": "numbers"}, {"input": "deep", "path": ["rows"]}]
+        odd = [self.expression(names), [self.expression(names), self.expression(names)]]
+        return self.draw(st.sampled_from([*known, *known, *odd]))
 
     def body(self, names: list[str], level: int) -> list[Any]:
         names, made = list(names), []
-        for _ in range(self.draw(st.integers(1, 3))):
+        for _ in range(self.draw(st.integers(1, 4))):
             step = self.step(names, level)
             made.append(step)
             names += [step["bind"]] if "bind" in step else []
@@ -121,11 +134,12 @@ class Maker:
                 fields = {"prompt": {"join": [self.expression(names), "?"]}}
             case "reduce":
                 kind = self.draw(st.sampled_from(["count", "concat", "sum", "vote"]))
-                fields = {"over": self.expression(names), "with": kind}
+                over = {"input": "numbers"} if kind == "sum" and self.draw(st.booleans()) else self.over(names)
+                fields = {"over": over, "with": kind}
                 fields |= {"failed": "skip"} if self.draw(st.booleans()) else {}
             case "map":
                 item = self.name()
-                fields = {"over": self.expression(names), "as": item, "steps": self.body([*names, item], level + 1)}
+                fields = {"over": self.over(names), "as": item, "steps": self.body([*names, item], level + 1)}
             case "parallel":
                 plans = [{"steps": self.body(names, level + 1)} for _ in range(self.draw(st.integers(1, 3)))]
                 fields = {"plans": plans}
@@ -133,7 +147,9 @@ class Maker:
                 fields = {"attempts": self.draw(st.integers(1, 3)), "steps": self.body(names, level + 1)}
             case _:
                 return {"op": "checkpoint", "label": "here"}
-        return {"op": op, **fields, "bind": self.name()}
+        name = self.name()
+        self.lists |= {name} if op in ("map", "parallel") else set()
+        return {"op": op, **fields, "bind": name}
 
 
 @st.composite
@@ -213,8 +229,4 @@ def test_the_order_in_which_things_end_changes_nothing(plan: ValidPlan, data: st
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plan=plans())
 def test_a_valid_plan_stays_valid_and_a_text_of_it_is_read_back(plan: ValidPlan) -> None:
-    import json
-
-    from rlm.runtime.plan import read
-
     assert read(f"So:\n```json\n{json.dumps(plan.data, indent=1)}\n```\n", FRAME) == plan

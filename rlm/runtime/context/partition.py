@@ -1,6 +1,7 @@
 """Cutting a text into parts: by characters, tokens, lines, headings or documents.
 
-Without overlap the parts, one after the other, are the text. Each part is a pair of bytes; nothing is copied.
+Without overlap the parts, one after the other, are the text. Each part is a pair of bytes; nothing is copied. No part
+is empty: a document without text is none.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def parts(view: View, arguments: Arguments, guard: Guard, counter: Callable[[], 
     if by == "characters":
         return _by_characters(view, size, overlap, guard)
     if by == "documents":
-        return _grouped([stretch.at for stretch in view.stretches], size, overlap, view.size)
+        return _grouped([stretch.at for stretch in view.filled], size, overlap, view.size)
     return _grouped(line_starts(view, guard), size, overlap, view.size)
 
 
@@ -137,7 +138,7 @@ def title(view: View, arguments: Arguments, number: int, start: int) -> str:
     """What a part is called: its first document, or its first line; shortened."""
     if arguments["by"] == "documents":
         first = number * (arguments.get("size", DEFAULT_SIZES["documents"]) - arguments["overlap"])
-        return (view.stretches[first].document.name or "")[:TITLE_CHARACTERS]
+        return (view.filled[first].document.name or "")[:TITLE_CHARACTERS]
     text = utf8.decode(view.read(start, start + 4 * TITLE_CHARACTERS))
     return utf8.LINE_END.split(text, maxsplit=1)[0].strip()[:TITLE_CHARACTERS]
 

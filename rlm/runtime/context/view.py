@@ -46,6 +46,7 @@ class View:
         self.start, self.stop = start, context.size if stop is None else stop
         self.size = self.stop - self.start
         self.stretches = self._stretches()
+        self.filled = [stretch for stretch in self.stretches if stretch.at < stretch.end]
         self._at = [stretch.at for stretch in self.stretches]
         self._bytes, self._characters, self._lines = array("q", [0]), array("q", [0]), array("q", [0])
         self.strange = context.replaced if self.size == context.size else 0

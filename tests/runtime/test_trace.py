@@ -1,0 +1,198 @@
+"""The trace: everything that happened, bodies by hash, secrets never; and the same run again without a model."""
+
+from __future__ import annotations
+
+import json
+import stat
+import threading
+
+import pytest
+
+import rlm
+from rlm.errors import ConfigurationError
+from rlm.runtime.trace import Record
+from tests.runtime.actors import Cast, child, final, model, observe, plan, provider, tool, var
+from tests.support.loopback import Loopback, fails
+
+WORDS = "word after word and no end to it; "
+
+
+def a_run(server: Loopback, wire: str, trace, **options):
+    """Several turns, a repair, a fault, leaves side by side, a child, a tool, a context."""
+    calls = []
+
+    @rlm.tool(effect="read")
+    def count_things(kind: str) -> int:
+        """Count the things of a kind in the store."""
+        calls.append(kind)
+        return 7
+
+    each = {
+        "op": "map",
+        "over": ["a", "b", "c"],
+        "as": "it",
+        "steps": [model({"join": ["say ", var("it")]}, "said")],
+        "bind": "all",
+    }
+    count = {"op": "context", "handle": "context", "action": "count", "args": {"literal": "word"}, "bind": "n"}
+    planner = iter(
+        [
+            "let me think",
+            plan(count, tool("count_things", "things", kind="red"), observe(var("n"), var("things"))),
+            plan(each, child("a sub-task", "sub", context={"handle": "context"}), final([var("all"), var("sub"), var("things")])),
+        ]
+    )
+    faults = iter([fails(503)])
+
+    def leaf(request):
+        fault = next(faults, None)
+        return fault or f"<{request.user_text.splitlines()[-1]}>"
+
+    server.script(Cast(planner=lambda _: next(planner), child=[plan(final("child's"))], leaf=leaf))
+    result = rlm.complete(
+        "count the things in the store",
+        WORDS * 30_000,
+        model=provider(server, wire, api_key=lambda: "sk-secret-secret-secret"),
+        tools=[count_things],
+        trace=trace,
+        retry={"base": 0.001},
+        **options,
+    )
+    assert calls == ["red"]
+    return result
+
+
+EXPECTED = [["<say a>", "<say b>", "<say c>"], "child's", 7]
+
+
+def test_a_replay_needs_no_model_and_gives_the_identical_result(server, wire, tmp_path):
+    result = a_run(server, wire, tmp_path / "run.jsonl")
+    assert result.unwrap() == EXPECTED
+    sent = len(server.requests)
+    again = rlm.replay(tmp_path / "run.jsonl")
+    assert len(server.requests) == sent
+    assert again.unwrap() == EXPECTED
+    same = ("status", "value", "prompt_projection", "executable_only")
+    assert [getattr(again, name) for name in same] == [getattr(result, name) for name in same]
+    assert again.usage.total_tokens == result.usage.total_tokens
+    assert again.usage.model_calls == result.usage.model_calls
+
+
+def test_a_replay_of_a_replay_is_the_same(server, tmp_path):
+    a_run(server, "openai", tmp_path / "run.jsonl")
+    rlm.replay(tmp_path / "run.jsonl", trace=tmp_path / "again.jsonl")
+    assert rlm.replay(tmp_path / "again.jsonl").unwrap() == EXPECTED
+
+
+def test_a_failed_run_fails_the_same_way(server, wire, tmp_path):
+    server.script("no plan, ever")
+    result = rlm.complete("x", model=provider(server, wire), trace=tmp_path / "run.jsonl")
+    again = rlm.replay(tmp_path / "run.jsonl")
+    assert (again.status, again.error) == (result.status, result.error)
+    assert again.error["kind"] == "no_valid_plan"
+
+
+def test_a_host_plan_is_replayed_without_its_tools(tmp_path):
+    calls = []
+
+    def bump(x: int) -> int:
+        calls.append(x)
+        return x + 1
+
+    steps = json.loads(plan(tool("bump", "a", x=1), tool("bump", "b", x=var("a")), final(var("b"))))
+    done = rlm.run_plan(steps, bindings={"bump": bump}, authority="allow", trace=tmp_path / "p.jsonl")
+    assert (done.unwrap(), calls) == (3, [1, 2])
+    assert rlm.replay(tmp_path / "p.jsonl").unwrap() == 3
+    assert calls == [1, 2]
+
+
+def test_a_body_that_was_changed_is_noticed(server, tmp_path):
+    a_run(server, "openai", tmp_path / "run.jsonl")
+    reply = next(row for row in Record(tmp_path / "run.jsonl").of("reply") if "body" in row)
+    stored = tmp_path / "run.jsonl.d" / reply["body"]
+    stored.write_bytes(stored.read_bytes().replace(b"think", b"drink"))
+    with pytest.raises(ConfigurationError) as raised:
+        rlm.replay(tmp_path / "run.jsonl")
+    assert raised.value.kind == "changed_body"
+
+
+def test_a_trace_of_a_large_context_is_small(server, tmp_path):
+    """1 MB of context over four turns: at most 100 KB beside the content store, and the context is stored once."""
+    result = a_run(server, "openai", tmp_path / "run.jsonl")
+    assert result.status == "ok"
+    assert (tmp_path / "run.jsonl").stat().st_size <= 100_000
+    large = [path for path in (tmp_path / "run.jsonl.d").iterdir() if path.stat().st_size > 900_000]
+    assert len(large) == 1
+
+
+def test_no_secret_and_no_stranger_may_read_it(server, wire, tmp_path):
+    a_run(server, wire, tmp_path / "run.jsonl")
+    files = [tmp_path / "run.jsonl", *(tmp_path / "run.jsonl.d").iterdir()]
+    assert all(b"sk-secret" not in path.read_bytes() for path in files)
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in files)
+    assert stat.S_IMODE((tmp_path / "run.jsonl.d").stat().st_mode) == 0o700
+
+
+def test_events_come_as_they_happen_and_carry_ids(server, tmp_path):
+    seen = []
+    a_run(server, "openai", tmp_path / "run.jsonl", on_event=seen.append)
+    record = Record(tmp_path / "run.jsonl")
+    assert list(record.events) == json.loads(json.dumps(seen))
+    assert [row["n"] for row in record.events] == list(range(len(record.events)))
+    requests = record.of("request")
+    assert [row["role"] for row in requests].count("planner") == 3
+    for row in requests:
+        assert len(row["fingerprint"]) == 64
+        assert row["left"]["max_total_tokens"] < 200_000
+        assert row["left"]["time_limit"] <= 120
+    assert {row["agent"] for row in record.of("agent")} == {"0", "0.2:steps[1]"}
+    body = record.body(requests[0]["body"])
+    assert body == server.requests[0].body
+
+
+def test_redact_sees_the_text_of_every_body(server, tmp_path):
+    server.script([plan(final("the code is 4711"))])
+    rlm.complete(
+        "what is 4711",
+        model=provider(server, "openai"),
+        trace=tmp_path / "r.jsonl",
+        redact=lambda text: text.replace("4711", "####"),
+    )
+    files = [tmp_path / "r.jsonl", *(tmp_path / "r.jsonl.d").iterdir()]
+    assert all(b"4711" not in path.read_bytes() for path in files)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "nonsense\n", '{"event": "run", "format": 99}\n', '{"event": "end"}\n', "[1]\n", '{"event": "run"'],
+)
+def test_what_is_no_trace_is_refused(tmp_path, text):
+    path = tmp_path / "x.jsonl"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError):
+        rlm.replay(path)
+
+
+def test_a_hash_is_never_a_path(server, tmp_path):
+    a_run(server, "openai", tmp_path / "run.jsonl")
+    path = tmp_path / "run.jsonl"
+    first, _, rest = path.read_text().partition("\n")
+    row = json.loads(first)
+    row["host"] = "../../etc/passwd"
+    path.write_text(json.dumps(row) + "\n" + rest)
+    with pytest.raises(ConfigurationError, match="no hash"):
+        rlm.replay(path)
+
+
+def test_a_trace_that_is_being_written_can_be_read(server, tmp_path):
+    """Each event is a whole line on disk before the next thing happens."""
+    lengths = []
+    path = tmp_path / "run.jsonl"
+
+    def listener(event):
+        lengths.append(len(path.read_text().splitlines()))
+
+    server.script([plan(final("ok"))])
+    rlm.complete("x", model=provider(server, "openai"), trace=path, on_event=listener)
+    assert lengths == list(range(1, len(lengths) + 1))
+    assert threading.active_count() < 50
