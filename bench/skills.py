@@ -24,7 +24,9 @@ from rlm.skills import SkillPolicy, load, read_package
 
 SKILLS = 2_000
 RESOURCES = 5
-WORDS = "Extract text and tables from documents, fill forms, merge files. Use when somebody works with documents or forms."
+WORDS = (
+    "Extract text and tables from documents, fill forms, merge files. Use when somebody works with documents or forms."
+)
 _opened: list[str] | None = None
 
 
@@ -42,10 +44,13 @@ def main() -> None:
 def written(folder: Path, number: int) -> None:
     """A skill of ordinary size: six fields, some two thousand characters of body."""
     folder.mkdir()
-    body = "".join(f"## Step {step}\n\nLook before acting, take one small step, then verify it.\n\n" for step in range(30))
+    body = "".join(
+        f"## Step {step}\n\nLook before acting, take one small step, then verify it.\n\n" for step in range(30)
+    )
     (folder / "SKILL.md").write_text(
         f"---\nname: {folder.name}\ndescription: Number {number}. {WORDS}\nlicense: MIT\n"
-        f'metadata:\n  author: somebody\n  version: "1.{number}"\nallowed-tools: Bash(git add *) Read\n---\n# Title\n\n{body}'
+        f'metadata:\n  author: somebody\n  version: "1.{number}"\n'
+        f"allowed-tools: Bash(git add *) Read\n---\n# Title\n\n{body}"
     )
     (folder / "references").mkdir()
     for resource in range(RESOURCES):

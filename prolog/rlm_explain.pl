@@ -35,11 +35,19 @@ explain_unit(Args, _{state: State, reasons: Dicts, words: Words}) :-
     append(Blocks, Outs, Against),
     weighed(M, Args.sources, Weighed, Words),
     reading(M, Args.text, Reading),
-    evidence(M, Reading, Args.put(words, Weighed), evidence(Scores, Others, _, _)),
+    evidence(M, Reading, Args.put(words, Weighed), evidence(Scores, Others0, _, _)),
+    counted(Args.rank, Others0, Others),
     ( Scores = [1-Lexical] -> true ; Lexical = 0 ),
     evidence_reasons(Lexical, Others, For),
     verdict(Args, Against, For, Lexical, State, Reasons),
     findall(Dict, ( member(Reason, Reasons), reason_dict(M, Reason, Dict) ), Dicts).
+
+%   counted(+Rank, +Others0, -Others): a name makes a candidate; where the unit is none, others took the places
+%   that there are for names.
+counted(null, Others0, Others) =>
+    findall(Other, ( member(Other, Others0), Other \= _-e(name(_), _) ), Others).
+counted(_, Others0, Others) =>
+    Others = Others0.
 
 turned_away(Args, negated) :-
     Args.negated == true.
@@ -234,7 +242,7 @@ says(lexical, R) -->
 says(example, R) -->
     [ 'it is like one of its examples (' ], score(R.score), [ ')' ].
 says(history, R) -->
-    [ 'words of ', R.turn, ' turns ago count ' ], score(R.score).
+    [ 'words of ' ], number_of(R.turn, ' turn', ' turns'), [ ' ago count ' ], score(R.score).
 says(need, R) -->
     [ 'the model said it needs "', R.need, '" (' ], score(R.score), [ ')' ].
 says(sensor, R) -->
@@ -287,7 +295,12 @@ says(contradicts_itself, R) -->
 says(vetoed, R) -->
     [ 'a rule of the host keeps it out: ', R.rule ].
 says(packed_out, R) -->
-    [ 'it needs ', R.tokens, ' tokens, and ', R.free, ' were free' ].
+    [ 'it needs ' ], number_of(R.tokens, ' token', ' tokens'),
+    [ ', and ' ], number_of(R.free, ' was free', ' were free').
+
+number_of(Number, One, Many) -->
+    { Number =:= 1 -> Words = One ; Words = Many },
+    [ Number, Words ].
 
 through(R) -->
     (   { get_dict(through, R, Through) }

@@ -106,9 +106,9 @@ if TYPE_CHECKING:
     from rlm.runtime.answer import Answer as Answer
     from rlm.runtime.ask import aask as aask
     from rlm.runtime.ask import ask as ask
+    from rlm.runtime.cancel import CancelToken as CancelToken
     from rlm.runtime.chat import achat as achat
     from rlm.runtime.chat import chat as chat
-    from rlm.runtime.cancel import CancelToken as CancelToken
     from rlm.runtime.complete import acomplete as acomplete
     from rlm.runtime.complete import areplay as areplay
     from rlm.runtime.complete import arun_plan as arun_plan

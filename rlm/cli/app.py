@@ -111,7 +111,7 @@ def compile_command(
         query, work.named(catalog, skills), pin, work.policy(capability, budget, mode, select, deny, limit)
     )
     if save is not None:
-        work.save(view, save)
+        view.save(save)
     if json_output:
         print_json(view.to_dict())
     else:

@@ -19,6 +19,7 @@ from rlm.compiler.view import CompiledContext
 from rlm.errors import RlmError, ToolError
 from rlm.model.policy import Mode, Policy
 from rlm.model.unit import Activation, Unit
+from rlm.model.words import counted
 
 if TYPE_CHECKING:
     from rlm.runtime.answer import Answer
@@ -109,7 +110,7 @@ def second_turn(before: CompiledContext, after: CompiledContext) -> None:
         [
             *(("came", item.unit, show.reasons(item)) for item in change.appeared),
             *(("stayed", unit, why) for unit, why in kept),
-            *(("went", f"{len(units)} units", f"{why}: {names(units)}") for why, units in went.items()),
+            *(("went", counted(len(units), "unit"), f"{why}: {names(units)}") for why, units in went.items()),
         ],
     )
     show.line()

@@ -14,6 +14,7 @@ from rich.text import Text
 from rlm.cli.terminal import visible
 from rlm.compiler.explain import Change, Explanation
 from rlm.compiler.view import CompiledContext
+from rlm.model.words import counted
 
 if TYPE_CHECKING:
     from rlm.runtime.answer import Answer
@@ -58,7 +59,7 @@ def sums(view: CompiledContext) -> str:
     counts, ledger = view.counts, view.ledger
     counted = "tokens" if ledger.exact else "tokens (estimated)"
     return (
-        f"{counts['active']} of {counts['units']} units, {ledger.total:,} of {ledger.limit:,} {counted}, "
+        f"{counts['active']} of {counted(counts['units'], 'unit')}, {ledger.total:,} of {ledger.limit:,} {counted}, "
         f"fingerprint {view.fingerprint[:12]}"
     )
 
@@ -83,23 +84,20 @@ def answer(answer: Answer) -> None:
 
 def usage(answer: Answer) -> str:
     """Who answered and what it took, in one line."""
-    used, tools = answer.usage, answer.prompt_projection.tool_count
-    tokens = f"{_count(used.input_tokens)} tokens in, {_count(used.output_tokens)} out"
-    return f"{answer.model}: {tokens}, {tools} tools shown, finished by {answer.finish_reason}"
-
-
-def _count(tokens: int | None) -> str:
-    return "unknown" if tokens is None else f"{tokens:,}"
+    used, tools = answer.usage, counted(answer.prompt_projection.tool_count, "tool")
+    taken = "unknown tokens" if used.input_tokens is None else counted(used.input_tokens, "token")
+    given = "unknown" if used.output_tokens is None else f"{used.output_tokens:,}"
+    return f"{answer.model}: {taken} in, {given} out, {tools} shown, finished by {answer.finish_reason}"
 
 
 def findings(file: Path, units: int, found: Iterable[Mapping[str, Any]]) -> None:
     """The findings of a catalog file."""
     for row in found:
-        column = f":{row['column']}" if row["column"] else ""
+        where = "".join(f":{row[place]}" for place in ("line", "column") if row[place])
         field = f", field {row['field']}" if row["field"] else ""
-        place = f"{row['file']}:{row['line']}{column}{field}"
+        place = f"{row['file']}{where}{field}"
         line(f"{row['level']}: {place}: {row['message']}", style="red" if row["level"] == "error" else "yellow")
-    line(f"{file}: {units} good units")
+    line(f"{file}: {counted(units, 'good unit')}")
 
 
 def line(text: str = "", *, style: str = "") -> None:

@@ -29,6 +29,7 @@ def check(
         print_json(library.to_dict())
     else:
         from rlm.cli import show
+        from rlm.model.words import counted
 
         for entry in library.entries:
             show.line(f"{entry.verdict.value}: {entry.path}", style="red" if entry in library.refused else "")
@@ -36,7 +37,7 @@ def check(
                 place = f"{found.line}:{found.column}: " if found.line else ""
                 fix = f"; {found.fix}" if found.fix else ""
                 show.line(f"  {found.level.value}: {place}{found.message}{fix}")
-        show.line(f"{path}: {len(library.skills)} good skills")
+        show.line(f"{path}: {counted(len(library.skills), 'good skill')}")
     refused = len(library.refused)
     if refused:
         error = {"phase": "catalog", "kind": "skills_refused", "detail": {"path": str(path), "refused": refused}}

@@ -13,9 +13,9 @@ import typer
 
 from rlm.catalog.catalog import Catalog
 from rlm.catalog.imports import read_file, units_of_file
+from rlm.cli.terminal import visible
 from rlm.compiler.compile import compile as compile_view
 from rlm.compiler.view import CompiledContext
-from rlm.errors import ConfigurationError
 from rlm.model.policy import Policy
 from rlm.model.unit import Activation
 
@@ -72,34 +72,31 @@ def policy(
 
 
 def compiled(query: str, named: Named, pins: Iterable[str] | None, policy: Policy) -> CompiledContext:
-    """The view of a command."""
-    return compile_view(load(named, pins), query, policy=policy)
+    """The view of a command; what of the policy does nothing is said on stderr."""
+    view = compile_view(load(named, pins), query, policy=policy)
+    warn(view)
+    return view
+
+
+def warn(view: CompiledContext) -> None:
+    """Say on stderr what of the policy does nothing."""
+    for warning in view.warnings:
+        print(visible(f"rlm: warning: {warning}"), file=sys.stderr)
 
 
 def asked(query: str, named: Named, pins: Iterable[str] | None, policy: Policy, **options: Any) -> Answer:
     """The answer of a model."""
     from rlm.runtime.ask import ask
 
-    return ask(query, load(named, pins), policy=policy, **options)
+    answer = ask(query, load(named, pins), policy=policy, **options)
+    warn(answer.view)
+    return answer
 
 
 def checked(file: Path) -> tuple[int, list[dict[str, Any]]]:
     """How many good units a file has, and all findings, in the order of the file."""
     units, findings = read_file(file, {})
     return len(units), sorted(findings, key=lambda finding: int(finding["line"]))
-
-
-def save(view: CompiledContext, path: Path) -> None:
-    """Write a session file.
-
-    Raises:
-        ConfigurationError: ``wrong_suffix``, ``cannot_write``.
-    """
-    try:
-        view.save(path)
-    except OSError as problem:
-        message = f"cannot write {path}: {problem.strerror or problem}"
-        raise ConfigurationError("cannot_write", message, {"path": str(path)}) from None
 
 
 def prompt_view(view: CompiledContext) -> int:

@@ -12,6 +12,8 @@ from rlm.errors import CatalogError, did_you_mean
 from rlm.model.base import Noun, plain
 from rlm.model.selection import Reason, State
 from rlm.model.turn import Class
+from rlm.model.unit import Identified, id_of
+from rlm.model.words import counted
 from rlm.symbolic.engine import engine
 
 if TYPE_CHECKING:
@@ -55,21 +57,28 @@ class Explanation(Noun):
 
 
 class Overview(Noun):
-    """A whole view, explained: what is active, in order, then what the rules or the budget turned away."""
+    """A whole view, explained: what is active, in order, then what the rules or the budget turned away.
+
+    ``hidden`` is how many others there are, ``warnings`` what of the policy does nothing.
+    """
 
     active: tuple[Explanation, ...]
     turned_away: tuple[Explanation, ...]
     hidden: int
+    warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [str(item) for item in (*self.active, *self.turned_away)]
-        others = "1 other unit is" if self.hidden == 1 else f"{self.hidden} other units are"
-        return "\n".join([*lines, f"{others} hidden."])
+        others = f"{counted(self.hidden, 'other unit is', 'other units are')} hidden."
+        if self.hidden == 0:
+            others = "No other unit is hidden." if lines else "There is no unit."
+        return "\n".join([*lines, others, *(f"Warning: {warning}" for warning in self.warnings)])
 
     def to_dict(self) -> dict[str, Any]:
         """The overview as JSON data."""
         rows = {"active": self.active, "turned_away": self.turned_away}
-        return {**{name: [item.to_dict() for item in items] for name, items in rows.items()}, "hidden": self.hidden}
+        lists = {name: [item.to_dict() for item in items] for name, items in rows.items()}
+        return {**lists, "hidden": self.hidden, "warnings": list(self.warnings)}
 
 
 class Change(Noun):
@@ -108,7 +117,7 @@ class Comparison(Noun):
     def __str__(self) -> str:
         lines = [f"+ {item}" for item in self.appeared] + [f"- {item}" for item in self.vanished]
         lines += [f"~ {unit}: {before} -> {after}" for unit, before, after in self.changed_form]
-        return "\n".join([*lines, f"{self.tokens:+d} tokens"])
+        return "\n".join([*lines, f"{self.tokens:+d} {'token' if abs(self.tokens) == 1 else 'tokens'}"])
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as JSON data."""
@@ -127,15 +136,16 @@ def say(reason: Reason) -> str:
 
 def _said(change: Mapping[str, Any]) -> str:
     (what, value), *_ = change.items()
-    return f"raise the budget by {value} tokens" if what == "budget" else f"{what} {value}"
+    return f"raise the budget by {counted(value, 'token')}" if what == "budget" else f"{what} {value}"
 
 
-def explanation(view: CompiledContext, unit: str) -> Explanation:
+def explanation(view: CompiledContext, unit: str | Identified) -> Explanation:
     """Why one unit of a view is where it is.
 
     Raises:
-        CatalogError: ``unknown_unit``.
+        CatalogError: ``unknown_unit``; ConfigurationError: ``not_an_id``.
     """
+    unit = id_of(unit)
     units = view._snapshot.units
     if unit not in units:
         raise CatalogError("unknown_unit", f"no unit {unit!r}{did_you_mean(unit, units)}", {"unit": unit})
@@ -199,7 +209,8 @@ def overview(view: CompiledContext) -> Overview:
     turned = [*view.packed_out, *(id for id in selection.rejected if id not in view.active)]
     active = tuple(explanation(view, id) for id in view.active)
     away = tuple(explanation(view, id) for id in dict.fromkeys(turned))
-    return Overview(active=active, turned_away=away, hidden=len(view._snapshot.units) - len(active) - len(away))
+    hidden = len(view._snapshot.units) - len(active) - len(away)
+    return Overview(active=active, turned_away=away, hidden=hidden, warnings=view.warnings)
 
 
 def compare(before: CompiledContext, after: CompiledContext) -> Comparison:

@@ -30,21 +30,28 @@ def save(view: CompiledContext, path: Path) -> Path:
     """Write the session, atomically.
 
     Raises:
-        ConfigurationError: ``wrong_suffix``.
-        OSError: where the file cannot be written.
+        ConfigurationError: ``wrong_suffix``, ``cannot_write``.
     """
     if path.suffix != SUFFIX:
         raise ConfigurationError("wrong_suffix", f"a session file is called *{SUFFIX}, not {path.name!r}")
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".new")
+    try:
+        _write(session_lines(view), path)
+    except (OSError, ValueError) as problem:  # a name with a NUL in it is a ValueError
+        why = getattr(problem, "strerror", None) or str(problem)
+        raise ConfigurationError("cannot_write", f"cannot write {path}: {why}", {"path": str(path)}) from None
+    return path
+
+
+def _write(lines: Iterable[str], path: Path) -> None:
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".new")  # no name is too long for it
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            for line in session_lines(view):
+            for line in lines:
                 file.write(f"{line}.\n")
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
-    return path
 
 
 def session_lines(view: CompiledContext) -> Iterator[str]:

@@ -16,7 +16,7 @@ from rlm.model.ledger import Ledger
 from rlm.model.policy import Policy
 from rlm.model.selection import Selection, State
 from rlm.model.turn import Turn
-from rlm.model.unit import Unit
+from rlm.model.unit import Identified, Unit
 
 if TYPE_CHECKING:
     from rlm.catalog.catalog import Catalog
@@ -166,7 +166,14 @@ class CompiledContext:
             "active": len(self.active),
         }
 
-    def state(self, unit: str) -> State:
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What of the policy does nothing because no unit is called so, a sentence each, with the closest id."""
+        from rlm.compiler.unmatched import unmatched
+
+        return unmatched(self.policy, self._snapshot.units)
+
+    def state(self, unit: str | Identified) -> State:
         """Where a unit ended up."""
         from rlm.compiler.explain import explanation
 
@@ -175,21 +182,24 @@ class CompiledContext:
     @overload
     def explain(self) -> Overview: ...
     @overload
-    def explain(self, unit: str) -> Explanation: ...
-    def explain(self, unit: str | None = None) -> Overview | Explanation:
+    def explain(self, unit: str | Identified) -> Explanation: ...
+    def explain(self, unit: str | Identified | None = None) -> Overview | Explanation:
         """Why a unit is shown or not; without one, the whole view.
+
+        Args:
+            unit: an id, or a thing that has one: a ``Unit``, a ``Tool``.
 
         Returns:
             An ``Explanation`` (``str()`` is English, ``to_dict()`` data), or an ``Overview`` of them.
 
         Raises:
-            CatalogError: ``unknown_unit``, with the closest id.
+            CatalogError: ``unknown_unit``, with the closest id; ConfigurationError: ``not_an_id``.
         """
         from rlm.compiler import explain
 
         return explain.overview(self) if unit is None else explain.explanation(self, unit)
 
-    def what_if(self, unit: str) -> Change:
+    def what_if(self, unit: str | Identified) -> Change:
         """What the host would have to change, at least, for a unit to be shown; tried by compiling."""
         from rlm.compiler.what_if import what_if
 
@@ -238,6 +248,9 @@ class CompiledContext:
 
         Args:
             path: a file with the suffix ``.rlm``; it is replaced.
+
+        Raises:
+            ConfigurationError: ``wrong_suffix``, ``cannot_write``.
         """
         from rlm.compiler.save import save
 
@@ -253,6 +266,7 @@ class CompiledContext:
             "ledger": self.ledger.model_dump(),
             "fingerprint": self.fingerprint,
             "counts": self.counts,
+            "warnings": list(self.warnings),
             "timings_ms": {stage: round(value, 3) for stage, value in self.timings_ms.items()},
         }
 

@@ -10,6 +10,7 @@ from rlm.compiler.explain import Change, Explanation
 from rlm.errors import BudgetError, CompileError
 from rlm.model.policy import Policy
 from rlm.model.selection import Reason, State
+from rlm.model.unit import Identified
 from rlm.symbolic.engine import engine
 
 if TYPE_CHECKING:
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
 MOST_CHANGES = 4
 
 
-def what_if(view: CompiledContext, unit: str) -> Change:
+def what_if(view: CompiledContext, about: str | Identified) -> Change:
     """See ``CompiledContext.what_if``."""
-    if view.explain(unit).state is State.ACTIVE:
+    found = view.explain(about)
+    unit = found.unit
+    if found.state is State.ACTIVE:
         return Change(unit=unit)
     with ephemeral(view._snapshot) as catalog:
         return _search(_Trial(view, catalog), unit)

@@ -35,7 +35,11 @@ REDUCTIONS = ("count", "concat", "sum", "max", "min", "vote", "model")
 def _lengths(value: Any) -> Any:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise ValueError("names are wanted, or a mapping from names to the length of a list or None")
-    return dict(value) if isinstance(value, Mapping) else dict.fromkeys(value)
+    rows = dict(value) if isinstance(value, Mapping) else dict.fromkeys(value)
+    for name, length in rows.items():
+        if length is not None and (isinstance(length, bool) or not isinstance(length, int)):
+            raise ValueError(f"of {name!r} the length of a list or None is wanted, not the value")
+    return rows
 
 
 Lengths = Annotated[dict[str, int | None], pydantic.BeforeValidator(_lengths)]

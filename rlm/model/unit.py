@@ -9,12 +9,12 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import pydantic
 from pydantic import Field
 
-from rlm.errors import RlmError, UnitError
+from rlm.errors import ConfigurationError, RlmError, UnitError
 from rlm.model.base import Noun
 
 MAX_ID = 256
@@ -168,7 +168,7 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
 
         @classmethod
         def subject(cls, fields: Mapping[str, Any]) -> str:
-            return f"unit {repr(fields.get('id'))[: MAX_ID + 2]}"
+            return f"unit {repr(fields['id'])[: MAX_ID + 2]}" if "id" in fields else "a unit"
 
         @classmethod
         def explain(cls, problem: pydantic.ValidationError, fields: Mapping[str, Any]) -> RlmError:
@@ -274,6 +274,24 @@ def sized(text: str, limit: int) -> str:
     if size > limit:
         raise ValueError(f"{size} bytes; at most {limit}")
     return text
+
+
+class Identified(Protocol):
+    """A thing with a unit's id: a ``Unit``, a ``Tool``."""
+
+    @property
+    def id(self) -> str: ...
+
+
+def id_of(unit: str | Identified) -> str:
+    """The id that is given, or that of the thing that is given.
+
+    Raises: ConfigurationError ``not_an_id``.
+    """
+    id = unit if isinstance(unit, str) else getattr(unit, "id", None)
+    if not isinstance(id, str):
+        raise ConfigurationError("not_an_id", f"an id such as 'tool:git_diff' is wanted, not {type(unit).__name__}")
+    return id
 
 
 def checked_id(value: str) -> str:

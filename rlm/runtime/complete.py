@@ -238,7 +238,7 @@ def _result(agent: Agent, value: Any, error: RlmError | None, seconds: float) ->
         usage=run.account.spent(seconds),
         prompt_projection=agent.projection,
         executable_only=tuple(sorted(tool.id for tool in run.toolbox.all if tool.id not in shown)),
-        abandoned=tuple(run.abandoned),
+        abandoned=run.workers.abandoned,
         run=run.id,
         trace=None if trace.path is None else str(trace.path),
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 import anyio
 
-from rlm.errors import ProviderError, RlmError
+from rlm.errors import ProviderError, RlmError, RunError
 from rlm.model.base import Noun
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest, Usage
 from rlm.providers.prices import Price
@@ -117,7 +117,7 @@ async def _charged(
     on_text: Callable[[str], Any] | None,
 ) -> ProviderReply:
     account = passage.account
-    reservation = account.reserve(passage.input_tokens, request.max_output_tokens, passage.price)
+    reservation = await _reserved(provider, request, deadline, passage)
     told: Callable[[ProviderReply | RlmError], None] | None = None
     try:
         if reservation.output_tokens != request.max_output_tokens:
@@ -140,6 +140,24 @@ async def _charged(
     if told is not None:
         told(reply)
     return reply
+
+
+async def _reserved(
+    provider: Provider, request: ProviderRequest, deadline: float, passage: Passage
+) -> Reservation:
+    """A reservation; where others were promised what this one needs, once they have taken what they took."""
+    account = passage.account
+    while True:
+        try:
+            return account.reserve(passage.input_tokens, request.max_output_tokens, passage.price)
+        except RunError as problem:
+            freed = account.freed(passage.input_tokens, passage.price)
+            if freed is None or problem.detail.get("field") == "max_model_calls":
+                raise
+        with anyio.CancelScope(deadline=deadline) as scope:
+            await freed.wait()
+        if scope.cancelled_caught:
+            raise _too_late(provider, "while the request waited for others to give back budget", unsent=True)
 
 
 def took_nothing(problem: RlmError) -> bool:

@@ -2,13 +2,15 @@
 
 Reserve before, settle after. A reservation counts as spent until it is settled, in the account that made it and
 in every account above, so that what runs side by side can never promise the same token twice. The ledger lives
-on one event loop; nothing here waits.
+on one event loop; nothing here waits, but who cannot have what others were promised may wait for ``freed``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+
+import anyio
 
 from rlm.errors import RunError
 from rlm.model.budget import Budget, Spent
@@ -64,6 +66,7 @@ class Account:
     cost_usd: float | None = None
     reserved_tokens: int = 0
     reserved_cost: float = 0.0
+    _freed: anyio.Event | None = None
 
     def child(self, budget: Budget | None = None) -> Account:
         """An account that draws from this one; without a budget of its own it may take all that is left here."""
@@ -114,10 +117,34 @@ class Account:
             account.reserved_cost += reservation.cost or 0.0
         return reservation
 
-    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
-        """Charge what a provider reported; what it did not report costs as much as was reserved."""
+    def freed(self, input_tokens: int, price: Price | None) -> anyio.Event | None:
+        """What to wait for where a reservation was refused only because of promises to others: it is set when one of
+        them is kept. None where waiting is no use."""
+        for account in self._line():
+            free = Account(account.budget, input_tokens=account.input_tokens, output_tokens=account.output_tokens)
+            free.cost_usd = account.cost_usd
+            if free._affordable_output(input_tokens, price) < LEAST_OUTPUT:
+                return None
+        root = self._line()[-1]
+        if not root.reserved_tokens:
+            return None
+        root._freed = root._freed or anyio.Event()
+        return root._freed
+
+    def _close(self, reservation: Reservation) -> None:
         assert reservation.open
         reservation.open = False
+        for account in reservation.accounts:
+            account.reserved_tokens -= reservation.tokens
+            account.reserved_cost -= reservation.cost or 0.0
+        root = reservation.accounts[-1]
+        if root._freed is not None:
+            root._freed.set()
+            root._freed = None
+
+    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
+        """Charge what a provider reported; what it did not report costs as much as was reserved."""
+        self._close(reservation)
         usage = usage or Usage()
         said_in, said_out = usage.input_tokens, usage.output_tokens
         taken_in = reservation.input_tokens if said_in is None else said_in
@@ -126,8 +153,6 @@ class Account:
         complete = usage.model_copy(update={"input_tokens": taken_in, "output_tokens": taken_out})
         cost = cost_of(complete, reservation.price)
         for account in reservation.accounts:
-            account.reserved_tokens -= reservation.tokens
-            account.reserved_cost -= reservation.cost or 0.0
             account.input_tokens += taken_in
             account.output_tokens += taken_out
             account.cached_input_tokens += usage.cached_input_tokens or 0
@@ -137,11 +162,7 @@ class Account:
 
     def release(self, reservation: Reservation) -> None:
         """Give a reservation back: the request never left, or the other side says that it took nothing."""
-        assert reservation.open
-        reservation.open = False
-        for account in reservation.accounts:
-            account.reserved_tokens -= reservation.tokens
-            account.reserved_cost -= reservation.cost or 0.0
+        self._close(reservation)
 
     # -- what it comes to ---------------------------------------------------------------------------
 

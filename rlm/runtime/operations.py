@@ -156,8 +156,6 @@ class Operations:
                 )
             finally:
                 current_agent.reset(token)
-        if outcome.abandoned:
-            run.abandoned.append(f"{tool.id} ({self.call})")
         trace = run.trace
         if trace.wanted:
             trace.event(

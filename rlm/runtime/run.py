@@ -83,7 +83,6 @@ class Run:
     trace: Trace = field(default_factory=Trace)
     rng: random.Random = field(default_factory=random.Random)
     replay: Replay | None = None
-    abandoned: list[str] = field(default_factory=list)
     slots: anyio.CapacityLimiter = field(init=False)
     workers: Workers = field(init=False)
     loop: Any = field(default_factory=anyio.lowlevel.current_token)

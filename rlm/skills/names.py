@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from rlm.skills.findings import Finding, Refused, finding, quoted, refusal
 from rlm.skills.limits import LONGEST_NAME, MAX_NAME
 
-RESERVED = ":/\\"
+RESERVED = ":/\\*"
+"""What ids and the host's patterns are made of."""
 _STANDARD = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {

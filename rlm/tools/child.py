@@ -63,10 +63,12 @@ def answered(call: dict[str, Any]) -> dict[str, Any]:
 def found(address: str) -> Any:
     """The function of that name; the handler where the name stands for a tool."""
     module, _, path = address.partition(":")
+    from rlm.tools.tool import Tool
+
     place: Any = importlib.import_module(module)
     for part in path.split("."):
         place = getattr(place, part)
-    return getattr(place, "handler", place)
+    return place.handler if isinstance(place, Tool) else place
 
 
 def called(handler: Any, arguments: dict[str, Any], *, typed: bool) -> Any:

@@ -83,7 +83,7 @@ class Check:
         try:
             with bounded(seconds):
                 return self._problem(value)
-        except (TooMuchWork, RecursionError):
+        except (TooMuchWork, RecursionError, Unresolvable, BadPattern):
             return Mismatch("", {"check": "one that ends in time"}, _clipped(value))
 
     def _problem(self, value: Any) -> Mismatch | None:

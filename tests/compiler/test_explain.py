@@ -273,4 +273,5 @@ def test_at_most_sixteen_units_come_in_by_name_the_longest_names_first() -> None
     view = rlm.compile(catalog, " ".join([*short, *long]), policy=policy)
     assert sorted(view.active) == sorted(f"tool:{name}" for name in (*long, *short[:10]))
     for name in short[10:]:
-        assert "name" not in {reason.kind for reason in view.explain(f"tool:{name}").reasons}
+        kinds = [reason.kind.value for reason in view.explain(f"tool:{name}").reasons]
+        assert kinds in (["no_evidence"], ["below_floor", "lexical"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import anyio
@@ -19,7 +20,7 @@ from tests.context.naive import Naive, decoded, documents
 
 pytestmark = pytest.mark.usefixtures("small_pieces")
 
-relaxed, thorough = settings(deadline=None, max_examples=800), settings(deadline=None, max_examples=800)
+relaxed, thorough = settings(deadline=None), settings(deadline=None, max_examples=200)
 
 MUCH = Limits(bytes=1_000_000)
 numbers = st.one_of(st.none(), st.integers(-60, 60))
@@ -194,7 +195,9 @@ def test_the_parts_of_a_partition_are_the_text(raws: list[bytes], by: str, size:
 
 @relaxed
 @given(documents, st.integers(1, 6))
-def test_a_partition_by_headings_cuts_the_text_at_headings_outside_of_fenced_code(raws: list[bytes], level: int) -> None:
+def test_a_partition_by_headings_cuts_the_text_at_headings_outside_of_fenced_code(
+    raws: list[bytes], level: int
+) -> None:
     naive = Naive(raws)
     parts = texts_of(naive, {"by": "headings", "level": level, "max_parts": 1000})
     assert parts == naive.sections(level)
@@ -233,7 +236,7 @@ def test_with_overlap_parts_by_tokens_share_text_and_leave_nothing_out(
     data = b"".join(raws)
     found = anyio.run(spans)
     assert not data or (found[0][0], found[-1][1]) == (0, len(data))
-    for (start, stop), (after, end) in zip(found, found[1:], strict=False):
+    for (start, stop), (after, end) in pairwise(found):
         assert start < after <= stop < end
         assert count(decoded(data[after:stop])) <= overlap
 

@@ -354,6 +354,8 @@ def test_a_frame_that_cannot_be_is_refused() -> None:
         Frame(ops=frozenset({"model"}))
     with pytest.raises(ConfigurationError, match="names are wanted"):
         Frame(inputs="question")
+    with pytest.raises(ConfigurationError, match="not the value"):
+        Frame(inputs={"names": ["Ann"]})
     assert Frame(inputs=["a", "b"]).inputs == {"a": None, "b": None}
 
 

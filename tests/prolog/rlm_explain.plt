@@ -17,6 +17,9 @@ test(a_chain, T == 'it requires tool:b, which cannot be shown: the host denied i
     says(_{kind: dependency_out, unit: 'tool:b', reason: _{kind: denied}}, T).
 test(packed_out, T == 'it needs 90 tokens, and 10 were free') :-
     says(_{kind: packed_out, tokens: 90, free: 10}, T).
+test(packed_out_by_one, T == 'it needs 1 token, and 1 was free') :-
+    says(_{kind: packed_out, tokens: 1, free: 1}, T).
+test(history, T == 'words of 1 turn ago count 0.40') :- says(_{kind: history, turn: 1, score: 400}, T).
 test(every_reason_can_be_said, Missing == []) :-
     findall(K, ( kind(K), \+ clause(rlm_explain:says(K, _, _, _), _) ), Missing).
 

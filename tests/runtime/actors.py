@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlm.providers import AnthropicProvider, OpenAIProvider
-from tests.support.loopback import Line, Loopback, Request
+from tests.support.loopback import Answer, Line, Loopback, Reply, Request
 
 WIRES = ("openai", "anthropic")
 
@@ -76,7 +76,7 @@ class Cast:
 def _lines(said: Any) -> Callable[[Request], Line]:
     if callable(said):
         return said  # type: ignore[no-any-return]
-    if isinstance(said, str):
+    if isinstance(said, str | Answer | Reply):
         return lambda _: said
     rest = iter(said)
     return lambda _: next(rest)

@@ -156,3 +156,18 @@ def test_no_cap_is_ever_broken_by_what_keeps_to_its_limit(steps, cap, priced):
             assert each.cost <= each.budget.max_cost_usd + 1e-9
     assert root.spent(0).total_tokens == said
     assert root.spent(0).model_calls <= 20
+
+
+def test_who_is_refused_for_a_promise_to_another_can_wait_for_it():
+    root = account(max_total_tokens=1000)
+    first = root.reserve(100, 900, None)
+    with pytest.raises(RunError):
+        root.child().reserve(100, 500, None)
+    freed = root.child().freed(100, None)
+    assert freed is not None
+    assert not freed.is_set()
+    root.settle(first, Usage(input_tokens=100, output_tokens=10))
+    assert freed.is_set()
+    assert root.child().reserve(100, 500, None).output_tokens == 500
+    root.reserve(100, 500, None)
+    assert root.freed(2000, None) is None

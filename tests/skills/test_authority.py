@@ -31,7 +31,7 @@ PROMISES = [
     *("disable-model-invocation", "representations", "content", "schema", "Name", "NAME", "description "),
 ]
 VALUES = [
-    *("true", "false", "always", "host", "100", "1000000", "-1", "[]", "{}", "['*']", "[\"tool:*\"]", "null", "~"),
+    *("true", "false", "always", "host", "100", "1000000", "-1", "[]", "{}", "['*']", '["tool:*"]', "null", "~"),
     *("{always: true}", "pinned", "{trust: host, activation: always}", "[skill:other]", "{a: {b: {c: true}}}", "'*'"),
 ]
 HOST_FIELDS = (
@@ -45,7 +45,9 @@ def registered(folder: Path, fields: str) -> dict[str, rlm.Unit]:
     """The units of a catalog with another unit and a skill that has these fields."""
     path = folder / "demo" / "SKILL.md"
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(f"---\nname: demo\ndescription: A demo of roofs.\n{fields}---\nMend it.\n".encode("utf-8", "replace"))
+    path.write_bytes(
+        f"---\nname: demo\ndescription: A demo of roofs.\n{fields}---\nMend it.\n".encode("utf-8", "replace")
+    )
     catalog = rlm.Catalog([rlm.Unit("tool:other", description="Another thing"), rlm.Unit("skill:other")])
     catalog.add_skills(folder)
     return dict(catalog.units)
@@ -123,7 +125,9 @@ def test_k31_allowed_tools_is_a_recorded_request_and_changes_no_capability(tmp_p
     ask = "review the demo of roofs with git"
     plain, asking = rlm.Catalog(), rlm.Catalog()
     write(tmp_path / "plain", "demo", text("demo", "A demo of roofs."))
-    write(tmp_path / "asking", "demo", text("demo", "A demo of roofs.", allowed_tools="Bash(*) mcp_tool:* tool:git_push"))
+    write(
+        tmp_path / "asking", "demo", text("demo", "A demo of roofs.", allowed_tools="Bash(*) mcp_tool:* tool:git_push")
+    )
     for catalog, folder in ((plain, "plain"), (asking, "asking")):
         catalog.add_tool_list([{"name": "git_push", "description": "Push roofs with git"}])
         library = catalog.add_skills(tmp_path / folder)
@@ -151,7 +155,20 @@ def names_in(tree: ast.AST) -> set[str]:
     return found
 
 
-CHOOSING = ("score", "rank", "select", "choose", "chosen", "pack_", "packer", "relevan", "token", "budget", "evidence", "compile_")
+CHOOSING = (
+    "score",
+    "rank",
+    "select",
+    "choose",
+    "chosen",
+    "pack_",
+    "packer",
+    "relevan",
+    "token",
+    "budget",
+    "evidence",
+    "compile_",
+)
 
 
 @pytest.mark.parametrize("path", LOADER, ids=lambda path: path.name)

@@ -45,7 +45,11 @@ def test_check_prints_one_entry_for_everything_that_was_looked_at(rlm: Run, root
 def test_check_ends_with_1_where_anything_was_refused(rlm: Run, root: Path) -> None:
     write(root, "bad", b"\xff")
     done = rlm("skills", "check", root, "--json", code=1)
-    assert [skill["verdict"] for skill in json.loads(done.stdout)["skills"]] == ["refused", "loaded", "loaded_with_findings"]
+    assert [skill["verdict"] for skill in json.loads(done.stdout)["skills"]] == [
+        "refused",
+        "loaded",
+        "loaded_with_findings",
+    ]
     error = error_of(done)
     assert (error["kind"], error["detail"]["refused"]) == ("skills_refused", 1)
 
@@ -65,7 +69,9 @@ def test_check_for_people_names_place_and_remedy(rlm: Run, root: Path) -> None:
 
 
 def test_check_takes_a_file_an_empty_folder_and_what_is_no_file(rlm: Run, root: Path, tmp_path: Path) -> None:
-    assert json.loads(rlm("skills", "check", root / "good" / "SKILL.md", "--json").stdout)["skills"][0]["name"] == "good"
+    assert (
+        json.loads(rlm("skills", "check", root / "good" / "SKILL.md", "--json").stdout)["skills"][0]["name"] == "good"
+    )
     (tmp_path / "empty").mkdir()
     (tmp_path / "pipes").mkdir()
     os.mkfifo(tmp_path / "pipes" / "SKILL.md")
@@ -87,7 +93,10 @@ def test_names_of_folders_that_are_no_text_can_be_printed(rlm: Run, root: Path) 
 
 def test_list_shows_ids_and_digests(rlm: Run, root: Path) -> None:
     rows = json.loads(rlm("skills", "list", root, "--json").stdout)["skills"]
-    assert [(row["id"], row["name"], row["scope"]) for row in rows] == [("skill:good", "good", "local"), ("skill:odd", "Odd", "local")]
+    assert [(row["id"], row["name"], row["scope"]) for row in rows] == [
+        ("skill:good", "good", "local"),
+        ("skill:odd", "Odd", "local"),
+    ]
     printed = rlm("skills", "list", root).stdout
     assert all(row["digest"][:12] in printed for row in rows)
 
@@ -100,7 +109,9 @@ def test_compile_takes_skills_as_strangers_text(rlm: Run, root: Path) -> None:
     view = json.loads(rlm("compile", "mend the leaking roof", "--skills", root, "--json").stdout)
     assert view["active"] == ["skill:good"]
     assert json.loads(rlm("compile", "what is for breakfast", "--skills", root, "--json").stdout)["active"] == []
-    pinned = json.loads(rlm("compile", "what is for breakfast", "--skills", root, "--pin", "skill:odd", "--json").stdout)
+    pinned = json.loads(
+        rlm("compile", "what is for breakfast", "--skills", root, "--pin", "skill:odd", "--json").stdout
+    )
     assert pinned["active"] == ["skill:odd"]
 
 

@@ -68,7 +68,23 @@ def is_text(value: object, depth: int = 0) -> bool:
 
 VALID = b"---\nname: demo\ndescription: A demo.\nmetadata:\n  a: [b, 'c']\n---\n# Body\nDo it.\n"
 pieces = st.binary(max_size=12) | st.sampled_from(
-    [b"---\n", b"\r", b"\xef\xbb\xbf", b"\xff\xfe", b"\0", b": ", b"- ", b"&a ", b"*a", b"!!", b"[", b"{", b"|\n", b"'", b'"\\'],
+    [
+        b"---\n",
+        b"\r",
+        b"\xef\xbb\xbf",
+        b"\xff\xfe",
+        b"\0",
+        b": ",
+        b"- ",
+        b"&a ",
+        b"*a",
+        b"!!",
+        b"[",
+        b"{",
+        b"|\n",
+        b"'",
+        b'"\\',
+    ],
 )
 
 
@@ -87,18 +103,73 @@ def test_arbitrary_bytes_are_a_package_or_a_finding(data: bytes) -> None:
 # -- nearly valid files -----------------------------------------------------------------------------
 
 PLAIN = "\u2028\u2029\x85\ufeff\u200b\u202e\ue000\t#:-'\"`@[]{}&*!|>%?,=~\\é技🚀ab "
-words = st.sampled_from(
-    [
-        *("demo", "x", "Use when: asked", "`foo` bar", "[Beta] x", "@x", "it's", "a # b", "true", "null", "007", "---"),
-        *("'quoted'", '"a\\u0041\\n"', '"\\ud800"', '"\\x00"', "&a b", "*a", "!!str x", "!x y", "|", ">-", "<<", "..."),
-        *("[a, b]", "{a: b}", "{a: {b: [c]}}", "[" * 20, "- a", "? a", "%TAG", "a:", ": a", "", "plugin:demo", "../x"),
-        *("http://a:1/b", "\u2028---\u2028", "caf\u0065\u0301", "x" * 1100, "a: b: c", "{", "}", "]", "'", '"'),
-    ]
-) | st.text(st.sampled_from(PLAIN), max_size=14) | st.text(st.characters(codec="utf-8"), max_size=3)
+words = (
+    st.sampled_from(
+        [
+            *(
+                "demo",
+                "x",
+                "Use when: asked",
+                "`foo` bar",
+                "[Beta] x",
+                "@x",
+                "it's",
+                "a # b",
+                "true",
+                "null",
+                "007",
+                "---",
+            ),
+            *(
+                "'quoted'",
+                '"a\\u0041\\n"',
+                '"\\ud800"',
+                '"\\x00"',
+                "&a b",
+                "*a",
+                "!!str x",
+                "!x y",
+                "|",
+                ">-",
+                "<<",
+                "...",
+            ),
+            *(
+                "[a, b]",
+                "{a: b}",
+                "{a: {b: [c]}}",
+                "[" * 20,
+                "- a",
+                "? a",
+                "%TAG",
+                "a:",
+                ": a",
+                "",
+                "plugin:demo",
+                "../x",
+            ),
+            *("http://a:1/b", "\u2028---\u2028", "caf\u0065\u0301", "x" * 1100, "a: b: c", "{", "}", "]", "'", '"'),
+        ]
+    )
+    | st.text(st.sampled_from(PLAIN), max_size=14)
+    | st.text(st.characters(codec="utf-8"), max_size=3)
+)
 keys = st.sampled_from(
     [
         *("name", "description", "license", "metadata", "allowed-tools", "compatibility", "disable-model-invocation"),
-        *("hooks", "always", "'name'", '"na\\u006de"', "<<", "? name", "&k name", "!!str name", "Name", "na me", "- name"),
+        *(
+            "hooks",
+            "always",
+            "'name'",
+            '"na\\u006de"',
+            "<<",
+            "? name",
+            "&k name",
+            "!!str name",
+            "Name",
+            "na me",
+            "- name",
+        ),
     ]
 )
 indents = st.sampled_from([*[""] * 6, " ", "  ", "\t", "        "])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from pathlib import Path
 
@@ -63,7 +64,9 @@ def test_a_second_skill_of_a_name_is_reachable_and_takes_nothing_over(tmp_path: 
     for folder, said in (("a", "first"), ("b", "second"), ("c", "third")):
         write(tmp_path / folder, "demo", text("demo", said))
     catalog = rlm.Catalog()
-    found = [ids(catalog.add_skills(tmp_path / folder, scope=scope)) for folder, scope in (("a", "user"), ("b", "team"))]
+    found = [
+        ids(catalog.add_skills(tmp_path / folder, scope=scope)) for folder, scope in (("a", "user"), ("b", "team"))
+    ]
     assert found == [[("skill:demo",)], [("skill:team/demo",)]]
     third = catalog.add_skills(tmp_path / "c", scope="team")
     assert ids(third) == [("skill:team/demo/demo",)]
@@ -208,7 +211,13 @@ def test_what_decides_comes_from_the_hosts_call(root: Path) -> None:
     catalog = rlm.Catalog([rlm.Unit("tool:git")])
     catalog.add_skills(root, trust="host", activation="always", priority=7, namespace="n", requires=["tool:git"])
     unit = catalog["skill:demo"]
-    assert (unit.trust, unit.pinned, unit.priority, unit.namespace, unit.requires) == ("host", True, 7, "n", ("tool:git",))
+    assert (unit.trust, unit.pinned, unit.priority, unit.namespace, unit.requires) == (
+        "host",
+        True,
+        7,
+        "n",
+        ("tool:git",),
+    )
 
 
 @pytest.mark.parametrize(
@@ -230,9 +239,8 @@ def test_a_mistake_of_the_host_is_an_error_and_nothing_is_registered(
 ) -> None:
     write(root, "demo")
     catalog = rlm.Catalog()
-    with pytest.raises(error, match=".*") as problem:
+    with pytest.raises(error, match=re.escape(said)):
         catalog.add_skills(root, **options)  # type: ignore[arg-type]
-    assert said in str(problem.value)
     assert len(catalog) == 0
 
 

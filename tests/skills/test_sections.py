@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from rlm.skills.sections import sections_of
 
-LINES = st.sampled_from(["# One", "## Two ##", "text", "", "```", "~~~~", "```py", "#no heading", "   ### Three", "é" * 9, "#"])
+LINES = st.sampled_from(
+    ["# One", "## Two ##", "text", "", "```", "~~~~", "```py", "#no heading", "   ### Three", "é" * 9, "#"]
+)
 
 
 @hypothesis.settings(max_examples=500, deadline=None)

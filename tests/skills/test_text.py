@@ -151,7 +151,7 @@ def test_text_that_people_cannot_see_is_told_with_its_place(character: str) -> N
     assert package is not None
     assert (findings["hidden_text"].line, findings["hidden_text"].column) == (6, 5)
     assert f"U+{ord(character):04X}" in findings["hidden_text"].message
-    assert not parsed(text(body="می\u200cخواهم 👩\u200d🚀\n"))[1]
+    assert not parsed(text(body="\u0645\u06cc\u200c\u062e 👩\u200d🚀\n"))[1]
 
 
 def test_one_byte_order_mark_is_stripped_and_told() -> None:

@@ -442,7 +442,7 @@ async def test_a_busy_thread_is_abandoned_and_keeps_its_slot_until_it_ends() -> 
     assert workers.abandoned == ("tool:busy",)
     assert workers.free == 0
 
-    waited = await call(add, {"a": 1}, workers=workers, seconds=0.1)
+    waited = await call(add, {"a": 1}, workers=workers, seconds=0.5)
     assert (kind(waited), waited.status, waited.abandoned) == ("timeout", Status.REFUSED, False)
     assert waited.error is not None
     assert waited.error["detail"]["during"] == "waiting for a slot"

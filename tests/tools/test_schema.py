@@ -10,7 +10,9 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from rlm.catalog.imports import read_file
 from rlm.errors import ConfigurationError
@@ -115,6 +117,12 @@ def test_every_format_of_the_specification_is_checked(name: str) -> None:
     assert fits({"format": name}, right)
     assert not fits({"format": name}, wrong)
     assert fits({"format": name}, 1), "a format speaks of strings only"
+
+
+@hypothesis.given(st.text() | st.text("0123456789-:TZ+.@/[]{}%a ", max_size=30))
+def test_every_format_has_an_answer_for_every_text(text: str) -> None:
+    for name in FORMATS:
+        assert fits({"format": name}, text) in (True, False)
 
 
 def test_an_unknown_format_is_no_constraint() -> None:

@@ -184,14 +184,20 @@ def search(view: View, arguments: Arguments, guard: Guard, limits: Limits) -> Va
         begin = view.byte_of_character(arguments["start"], guard)
         for start, stop in find.matches(view, needle, begin, guard):
             match = _match(view, start, stop, arguments["around"], guard)
-            used += len(json.dumps(match, ensure_ascii=False).encode("utf-8", "replace"))
-            if len(found) == most or used > limits.bytes:
+            used += _size(match)
+            if used > limits.bytes and not found:  # so that going on at ``next`` always goes on
+                match = _match(view, start, stop, 0, guard)
+            elif len(found) == most or used > limits.bytes:
                 why = "results" if len(found) == most else "bytes"
                 return {"matches": found, "truncated": True, "stopped_by": why, "next": match["start"]}
             found.append(match)
     except OutOfTime:
         return {**guard.partial, **({"next": found[-1]["stop"]} if found else {})}
     return {"matches": found, "truncated": False}
+
+
+def _size(value: Value) -> int:
+    return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def _match(view: View, start: int, stop: int, around: int, guard: Guard) -> Value:

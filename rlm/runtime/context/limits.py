@@ -16,4 +16,4 @@ class Limits(Noun):
 
     seconds: float = Field(default=10.0, gt=0, allow_inf_nan=False)
     results: int = Field(default=1000, ge=1)
-    bytes: int = Field(default=32_768, ge=64)
+    bytes: int = Field(default=32_768, ge=4096)

@@ -243,7 +243,7 @@ class Store:
                     row["titles"] = partition.title(view, arguments, len(found["parts"]), start)
                 used += len(json.dumps(row, ensure_ascii=False).encode())
                 rest = start
-                if len(found["parts"]) == most or used > self.limits.bytes:
+                if len(found["parts"]) == most or (found["parts"] and used > self.limits.bytes):
                     why = "results" if len(found["parts"]) == most else "bytes"
                     break
                 for column, value in row.items():

@@ -228,10 +228,9 @@ class FieldCheck:
         if not isinstance(args, dict):
             self.add(wrong(path, Shape.ARGUMENTS.value, args))
             return
-        before = len(self.problems)
         for key, item in args.items():
             self.value(item, inside(path, key), names)
-        if schema is None or len(self.problems) > before:
+        if schema is None:
             return
         literal = {key: literal_of(item) for key, item in args.items()}
         for keys, keyword, message in violations(schema, literal):
@@ -250,10 +249,11 @@ def literal_of(value: Any) -> Any:
         return [literal_of(item) for item in value]
     if not isinstance(value, dict):
         return value
-    form = form_of(value)
-    if form == "literal":
+    if form_of(value) == "literal":
         return value["literal"]
-    return {key: literal_of(item) for key, item in value.items()} if form is None else ANYTHING
+    if any(key in value for key in FORMS):
+        return ANYTHING
+    return {key: literal_of(item) for key, item in value.items()}
 
 
 def _at(value: Any, keys: list[str | int]) -> Any:

@@ -1,0 +1,10 @@
+"""Codes of the errors that stand in the place of an answer which could not be had; servers use others."""
+
+from __future__ import annotations
+
+TOO_LARGE = -32_791
+UNREACHED = -32_792
+"""The request never left: asking again does nothing twice."""
+
+BROKEN_OFF = -32_793
+"""The line failed on the way; whether the server did what was asked is not known."""

@@ -1,0 +1,267 @@
+"""How to reach a server: a command to start, or an address. Only a host writes these; values may be secret.
+
+The spelling is that of the ``mcpServers`` files which many programs share:
+
+    {"files": {"command": "mcp-files", "args": ["--root", "/srv"], "env": {"LEVEL": "info"}},
+     "issues": {"url": "https://mcp.example/mcp", "headers": {"Authorization": "Bearer ..."}}}
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl, urlsplit
+
+import pydantic
+from pydantic import Field, SecretStr
+
+from rlm.errors import ConfigurationError, did_you_mean
+from rlm.model.base import Noun
+
+MAX_CONFIG_BYTES = 1024 * 1024
+LEAST_SECRET = 6
+"""A shorter value is no secret that could be found in a text."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+_STDIO = frozenset({"stdio"})
+_HTTP = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
+_OTHER_HOSTS = frozenset({"alwaysAllow", "autoApprove", "description", "disabled", "timeout", "type"})
+"""Fields of these files that are read here (``type``, ``disabled``) or are other programs' own and mean nothing."""
+
+HeadersCallable: TypeAlias = Callable[[], Mapping[str, str]]
+
+
+class MCPLimits(Noun):
+    """What one server may take. Times are seconds.
+
+    Args:
+        connect_seconds: to start or reach it, agree on a protocol and read its lists.
+        answer_seconds: for a prompt, a resource, or one page of a list.
+        reconnect_seconds: that a call waits for a connection which was lost.
+        ping_seconds: between two questions whether a server over HTTP is still there; half of it for the answer,
+            at most 5.
+        close_seconds: that a process has to end by itself before its group is killed.
+        max_message_bytes: of one message from it.
+        max_items: of its tools, of its prompts and of its resources; what is more is left out, with a finding.
+        max_pages: of one list.
+        max_content_bytes: of a prompt or a resource that the host asks for.
+    """
+
+    connect_seconds: float = Field(default=30.0, gt=0, le=600)
+    answer_seconds: float = Field(default=30.0, gt=0, le=600)
+    reconnect_seconds: float = Field(default=10.0, gt=0, le=600)
+    ping_seconds: float = Field(default=30.0, gt=0, le=3600)
+    close_seconds: float = Field(default=2.0, gt=0, le=60)
+    max_message_bytes: int = Field(default=8 * 1024 * 1024, ge=4096, le=1 << 30)
+    max_items: int = Field(default=2048, ge=1, le=100_000)
+    max_pages: int = Field(default=100, ge=1, le=10_000)
+    max_content_bytes: int = Field(default=1024 * 1024, ge=1, le=1 << 30)
+
+
+class StdioServer(Noun):
+    """A program that is started and spoken to over its standard input and output.
+
+    It gets ``HOME``, ``LOGNAME``, ``PATH``, ``SHELL``, ``TERM`` and ``USER`` of this environment, and ``env``.
+    """
+
+    command: str = Field(min_length=1)
+    args: tuple[str, ...] = Field(default=(), repr=False)
+    env: dict[str, SecretStr] = {}
+    cwd: Path | None = None
+
+    @property
+    def place(self) -> str:
+        """What errors and reprs call it."""
+        return self.command
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that no text of ours may hold."""
+        return tuple(value.get_secret_value() for value in self.env.values())
+
+
+class HTTPServer(Noun):
+    """A server at an address, spoken to over streamable HTTP.
+
+    ``headers`` go with every request to it and nowhere else; a callable is asked anew for each request.
+    """
+
+    url: str = Field(repr=False)
+    headers: dict[str, SecretStr] | HeadersCallable = Field(default={}, repr=False)
+
+    @pydantic.field_validator("url")
+    @classmethod
+    def _url(cls, value: str) -> str:
+        try:
+            parts = urlsplit(value)
+            _ = parts.port
+        except ValueError:
+            raise ValueError("this is no URL") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("a URL that begins with http:// or https:// is wanted")
+        return value
+
+    @property
+    def host(self) -> str:
+        """The name in the URL."""
+        return urlsplit(self.url).hostname or ""
+
+    @property
+    def place(self) -> str:
+        """The URL without what may be secret in it: user, password and query."""
+        parts = urlsplit(self.url)
+        port = f":{parts.port}" if parts.port else ""
+        return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that no text of ours may hold; of a callable's headers none is known."""
+        parts = urlsplit(self.url)
+        values = [parts.password or "", *(value for _, value in parse_qsl(parts.query))]
+        if isinstance(self.headers, Mapping):
+            for value in self.headers.values():
+                values += [value.get_secret_value(), value.get_secret_value().rpartition(" ")[2]]
+        return tuple(values)
+
+    async def headers_now(self) -> dict[str, str]:
+        """The headers of the next request."""
+        if isinstance(self.headers, Mapping):
+            return {name: value.get_secret_value() for name, value in self.headers.items()}
+        said: Any = self.headers()
+        return dict(await said if inspect.isawaitable(said) else said)
+
+
+ServerConfig: TypeAlias = StdioServer | HTTPServer
+
+
+def scrubbed(text: str, server: ServerConfig) -> str:
+    """The text without the secrets of a server's configuration."""
+    for secret in sorted(server.secrets, key=len, reverse=True):
+        if len(secret) >= LEAST_SECRET:
+            text = text.replace(secret, "[secret]")
+    return text
+
+
+def checked_name(name: Any) -> str:
+    """The host's name for a server. Raises: ConfigurationError ``invalid_server``."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ConfigurationError(
+            "invalid_server",
+            f"{name!r} is no name for a server: 1 to 64 letters, digits, '_', '.' and '-' are wanted",
+            {"server": str(name)[:100]},
+        )
+    return name
+
+
+def server_of(name: str, given: Any) -> ServerConfig:
+    """The configuration of one server.
+
+    Raises: ConfigurationError ``invalid_server``, ``unknown_field``, ``unsupported_transport``, ``invalid_field``.
+    """
+    if isinstance(given, StdioServer | HTTPServer):
+        return given
+    if not isinstance(given, Mapping):
+        raise _invalid(name, f"a mapping with 'command' or 'url' is wanted, not {type(given).__name__}")
+    kind = given.get("type", given.get("transport"))
+    if ("command" in given) == ("url" in given):
+        raise _invalid(name, "either 'command' or 'url' is wanted")
+    noun: type[ServerConfig] = StdioServer if "command" in given else HTTPServer
+    wanted = _STDIO if noun is StdioServer else _HTTP
+    if kind is not None and kind not in wanted:
+        what = f"type {kind!r} does not go with {'command' if noun is StdioServer else 'url'!r}; {sorted(wanted)[0]!r} does"
+        raise ConfigurationError("unsupported_transport", f"server {name!r}: {what}", {"server": name})
+    fields = {key: value for key, value in given.items() if key not in _OTHER_HOSTS and key != "transport"}
+    for key in fields:
+        if key not in noun.model_fields:
+            hint = did_you_mean(str(key), noun.model_fields)
+            raise ConfigurationError(
+                "unknown_field", f"server {name!r}: no such field {key!r}{hint}", {"server": name, "field": str(key)}
+            )
+    try:
+        return noun(**fields)
+    except ConfigurationError as problem:
+        detail = {**problem.detail, "server": name}
+        raise ConfigurationError(problem.kind, f"server {name!r}: {problem.message}", detail) from None
+
+
+def servers_of(given: Any) -> dict[str, ServerConfig]:
+    """The configurations of a mapping ``{name: configuration}``, or of ``{"mcpServers": {...}}``; what is marked
+    ``disabled`` is left out.
+
+    Raises: ConfigurationError, as ``server_of``.
+    """
+    for key in ("mcpServers", "servers"):
+        if isinstance(given, Mapping) and set(given) == {key}:
+            given = given[key]
+    if not isinstance(given, Mapping):
+        what = f"an MCPClient or {{name: configuration}} is wanted, not {type(given).__name__}"
+        raise ConfigurationError("invalid_server", what)
+    if {"command", "url"} & set(given) and not all(isinstance(value, Mapping) for value in given.values()):
+        raise ConfigurationError("invalid_server", "a server needs a name of the host's: write {'files': {...}}")
+    used = {
+        name: value
+        for name, value in given.items()
+        if not (isinstance(value, Mapping) and value.get("disabled") is True)
+    }
+    return {checked_name(name): server_of(name, value) for name, value in used.items()}
+
+
+def load_mcp_config(path: str | Path) -> dict[str, ServerConfig]:
+    """The servers of a JSON file in the ``mcpServers`` form, for ``Catalog.add_mcp``. Nothing is started.
+
+    ``${NAME}`` and ``${NAME:-default}`` in strings stand for environment variables, so that a secret need not lie
+    in the file.
+
+    Raises: ConfigurationError ``unreadable``, ``missing_variable``, and as ``server_of``.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_CONFIG_BYTES + 1)
+        if len(data) > MAX_CONFIG_BYTES:
+            raise ValueError(f"over {MAX_CONFIG_BYTES:,} bytes")
+        given = json.loads(data)
+    except (OSError, ValueError, RecursionError) as problem:
+        said = problem.strerror if isinstance(problem, OSError) else str(problem).partition(": line")[0]
+        raise ConfigurationError("unreadable", f"{path}: {said}", {"file": str(path)}) from None
+    if isinstance(given, Mapping):
+        given = next((given[key] for key in ("mcpServers", "servers") if isinstance(given.get(key), Mapping)), given)
+    return servers_of(_filled_in(given, path))
+
+
+def _filled_in(value: Any, path: Path) -> Any:
+    if isinstance(value, str):
+        return _VARIABLE.sub(lambda found: _variable(found, path), value)
+    if isinstance(value, list):
+        return [_filled_in(item, path) for item in value]
+    if isinstance(value, dict):
+        return {key: _filled_in(item, path) for key, item in value.items()}
+    return value
+
+
+def _variable(found: re.Match[str], path: Path) -> str:
+    value = os.environ.get(found["name"], found["default"])
+    if value is None:
+        raise ConfigurationError(
+            "missing_variable", f"{path}: the environment has no {found['name']}", {"variable": found["name"]}
+        )
+    return value
+
+
+def _invalid(name: str, what: str) -> ConfigurationError:
+    return ConfigurationError("invalid_server", f"server {name!r}: {what}", {"server": name})
+
+
+def leaves(problem: BaseException) -> Iterator[BaseException]:
+    """The exceptions in a group, or the exception itself."""
+    if isinstance(problem, BaseExceptionGroup):
+        for inner in problem.exceptions:
+            yield from leaves(inner)
+    else:
+        yield problem

@@ -1,0 +1,252 @@
+"""A server as a child process, spoken to over its standard input and output.
+
+Why not the SDK's own transport: it keeps a line of any length, at a cost that grows with its square, logs a traceback
+for every line that is no message, and gives a process up to six seconds to end, leaving what it started. Here a
+line has a limit, standard error is drained and its end is kept, and the whole process group is gone after ``close``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from anyio.abc import Process
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+from rlm.tools.mcp.codes import TOO_LARGE
+from rlm.tools.mcp.config import MCPLimits, StdioServer
+
+CHUNK = 65_536
+KEPT_STDERR = 4096
+FREE_STDERR = 1024 * 1024
+"""After so many bytes on standard error a server is read more slowly."""
+
+MAX_NOISE = 1000
+"""Lines on standard output that are no messages; some servers greet, none goes on like that."""
+
+FLUSH_SECONDS = 0.5
+_POLL = 0.01
+_SNIFF = 256
+_ID_FIRST = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,')
+_ID_LAST = re.compile(rb',\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
+
+Streams = tuple["MemoryObjectReceiveStream[SessionMessage | Exception]", "MemoryObjectSendStream[SessionMessage]"]
+
+
+class Child:
+    """What can be told of a server's process; ``ended`` is set when nothing more will come from it."""
+
+    def __init__(self) -> None:
+        self.ended = anyio.Event()
+        self.pid: int | None = None
+        self.status: int | None = None
+        self.noise = 0
+        self.trouble = ""
+        self._stderr = b""
+
+    def heard(self, chunk: bytes) -> None:
+        """Keep the end of what it writes to standard error."""
+        self._stderr = (self._stderr + chunk)[-KEPT_STDERR:]
+
+    @property
+    def last_words(self) -> str:
+        """What is known of why it ended."""
+        said = [self.trouble] if self.trouble else []
+        if self.status is not None:
+            how = f"status {self.status}" if self.status >= 0 else f"signal {-self.status}"
+            said.append(f"the process ended with {how}")
+        lines = self._stderr.decode("utf-8", "replace").strip().splitlines()[-5:]
+        if lines:
+            said.append("its last words: " + " | ".join(line.strip()[:200] for line in lines))
+        return "; ".join(said)
+
+
+class Lines:
+    """Lines out of chunks; of one over the limit only its two ends are kept."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> Iterator[tuple[bytes, int]]:
+        """``(line, its size)``; a line shorter than its size was over the limit."""
+        *whole, rest = chunk.split(b"\n")
+        for end in whole:
+            self._keep(end)
+            yield b"".join(self._parts), self._size
+            self._parts, self._size = [], 0
+        if rest:
+            self._keep(rest)
+
+    def _keep(self, part: bytes) -> None:
+        self._size += len(part)
+        self._parts.append(part)
+        if self._size > self._limit:
+            joined = b"".join(self._parts)
+            self._parts = [joined[:_SNIFF], joined[-_SNIFF:]]
+
+
+@asynccontextmanager
+async def stdio_transport(server: StdioServer, limits: MCPLimits, child: Child) -> AsyncIterator[Streams]:
+    """Start the server; its messages in and ours out. Afterwards nothing of its process group is left.
+
+    Raises: OSError where it cannot be started.
+    """
+    process = await _started(server)
+    # No await before the task group: a cancellation there would leave the process behind.
+    child.pid = process.pid
+    inbox, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write, outbox = anyio.create_memory_object_stream[SessionMessage](0)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_drain, process, child)
+        tasks.start_soon(_receive, process, inbox, limits, child)
+        written = anyio.Event()
+        tasks.start_soon(_send, process, outbox, child, written)
+        try:
+            yield read, write
+        finally:
+            with anyio.CancelScope(shield=True):
+                read.close()
+                write.close()
+                with anyio.move_on_after(FLUSH_SECONDS):
+                    await written.wait()
+                await _stopped(process, limits.close_seconds, child)
+                for stream in (inbox, read, write, outbox):
+                    stream.close()
+            child.ended.set()
+            tasks.cancel_scope.cancel()
+
+
+async def _started(server: StdioServer) -> Process:
+    given = {name: value.get_secret_value() for name, value in server.env.items()}
+    return await anyio.open_process(
+        [server.command, *server.args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**get_default_environment(), **given},
+        cwd=server.cwd,
+        start_new_session=True,
+    )
+
+
+# -- bytes ------------------------------------------------------------------------------------------
+
+_ENDS = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
+
+
+async def _receive(
+    process: Process,
+    inbox: MemoryObjectSendStream[SessionMessage | Exception],
+    limits: MCPLimits,
+    child: Child,
+) -> None:
+    assert process.stdout is not None
+    lines = Lines(limits.max_message_bytes)
+    try:
+        with contextlib.suppress(*_ENDS):
+            while child.noise <= MAX_NOISE:
+                for line, size in lines.feed(await process.stdout.receive(CHUNK)):
+                    message = _message(line, size, child)
+                    if message is not None:
+                        await inbox.send(message)
+                    if child.trouble:
+                        return
+            child.trouble = f"it wrote {MAX_NOISE} lines to its output that are no messages"
+    finally:
+        inbox.close()
+        child.ended.set()
+
+
+def _message(line: bytes, size: int, child: Child) -> SessionMessage | None:
+    if size > len(line):
+        return _oversize(line, size, child)
+    if not line.strip():
+        return None
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError:
+        child.noise += 1
+        return None
+
+
+def _oversize(line: bytes, size: int, child: Child) -> SessionMessage | None:
+    """The error in the place of an answer that is over the limit; where it cannot be told whose it is, the end."""
+    found = _ID_FIRST.search(line[:_SNIFF]) or _ID_LAST.search(line[-_SNIFF:])
+    if found is None:
+        child.trouble = f"it sent a message of {size:,} bytes"
+        return None
+    error = ErrorData(code=TOO_LARGE, message=f"an answer of {size:,} bytes", data={"bytes": size})
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
+
+
+async def _send(
+    process: Process, outbox: MemoryObjectReceiveStream[SessionMessage], child: Child, written: anyio.Event
+) -> None:
+    assert process.stdin is not None
+    try:
+        async with outbox:
+            async for item in outbox:
+                text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await process.stdin.send(text.encode("utf-8") + b"\n")
+    except _ENDS:
+        child.ended.set()
+    finally:
+        written.set()
+
+
+async def _drain(process: Process, child: Child) -> None:
+    assert process.stderr is not None
+    taken = 0
+    with contextlib.suppress(*_ENDS):
+        while True:
+            chunk = await process.stderr.receive(CHUNK)
+            child.heard(chunk)
+            taken += len(chunk)
+            if taken > FREE_STDERR:
+                await anyio.sleep(0.05)
+
+
+# -- the end ----------------------------------------------------------------------------------------
+
+
+async def _stopped(process: Process, grace: float, child: Child) -> None:
+    """Close its input, wait, then end the group: politely where the process still runs, and in any case for good."""
+    assert process.stdin is not None
+    with contextlib.suppress(*_ENDS):
+        await process.stdin.aclose()
+    if not await _ended(process, grace):
+        _signal(process.pid, signal.SIGTERM)
+        await _ended(process, grace / 2)
+    _signal(process.pid, signal.SIGKILL)
+    await _ended(process, 1.0)
+    child.status = process.returncode
+    transport: Any = getattr(getattr(process, "_process", None), "_transport", None)
+    if transport is not None:  # a descendant that left the group may hold the other ends of the pipes
+        with contextlib.suppress(OSError):
+            transport.close()
+
+
+async def _ended(process: Process, seconds: float) -> bool:
+    """Whether the process ends in time. Not by ``wait()``, which also waits for whoever inherited its pipes."""
+    with anyio.move_on_after(seconds):
+        while process.returncode is None:
+            await anyio.sleep(_POLL)
+    return process.returncode is not None
+
+
+def _signal(group: int, number: int) -> None:
+    """The leader's process id is the group's: it was started in a session of its own."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)

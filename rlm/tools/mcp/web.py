@@ -1,0 +1,98 @@
+"""A server at an address: the SDK's streamable HTTP over a client of ours that bounds what comes back.
+
+A transport fault becomes the error of the one request that met it; the SDK would let it end the whole session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+
+from rlm.tools.mcp.codes import BROKEN_OFF, TOO_LARGE, UNREACHED
+from rlm.tools.mcp.config import HTTPServer, MCPLimits
+
+CONNECT_SECONDS = 10.0
+SILENCE_SECONDS = 300.0
+"""A stream that says nothing for so long is opened anew."""
+
+
+class TooLarge(httpx2.StreamError):
+    """A body over the limit, or one that would have to be unpacked."""
+
+
+class BoundedClient(httpx2.AsyncClient):
+    """A client whose answers are bounded, and whose faults are answers."""
+
+    def __init__(self, server: HTTPServer, limit: int) -> None:
+        super().__init__(
+            timeout=httpx2.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
+            trust_env=server.host not in ("localhost", "127.0.0.1", "::1"),  # no proxy reaches our own loopback
+            follow_redirects=False,
+        )
+        self._server, self._limit = server, limit
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """As httpx2 does it, with the host's headers and our limits."""
+        request.headers["Accept-Encoding"] = "identity"
+        request.headers.update(await self._server.headers_now())
+        try:
+            response = await super().send(request, **options)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as problem:
+            return _fault(request, UNREACHED, problem)
+        except httpx2.TransportError as problem:
+            return _fault(request, BROKEN_OFF, problem)
+        packed = response.headers.get("content-encoding", "identity") != "identity"
+        streamed = response.headers.get("content-type", "").startswith("text/event-stream")
+        if packed or not streamed:
+            response.stream = _Bounded(response.stream, 0 if packed else self._limit)
+        return response
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body up to a limit; a fault on the way is one of the body, not of the session."""
+
+    def __init__(self, stream: Any, limit: int) -> None:
+        self._stream, self._limit = stream, limit
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        taken = 0
+        try:
+            async for chunk in self._stream:
+                taken += len(chunk)
+                if taken > self._limit:
+                    raise TooLarge(TOO_LARGE_MARK)
+                yield chunk
+        except httpx2.TransportError as problem:
+            raise httpx2.StreamError(f"{type(problem).__name__} in the middle of an answer") from None
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+TOO_LARGE_MARK = f"rlm:{TOO_LARGE}"
+"""What the SDK repeats in the message of the error that it makes of TooLarge."""
+
+
+def _fault(request: httpx2.Request, code: int, problem: Exception) -> httpx2.Response:
+    """The answer in the place of one that never came; the SDK takes the error out of it."""
+    said = f"{type(problem).__name__}: {problem}"[:300]
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": said}}
+    return httpx2.Response(
+        503, request=request, content=json.dumps(error), headers={"Content-Type": "application/json"}
+    )
+
+
+@asynccontextmanager
+async def http_transport(server: HTTPServer, limits: MCPLimits) -> AsyncIterator[Any]:
+    """The streams of a session over HTTP."""
+    limit = limits.max_message_bytes
+    async with contextlib.AsyncExitStack() as stack:
+        client = await stack.enter_async_context(BoundedClient(server, limit))
+        transport = streamable_http_client(server.url, http_client=client, max_sse_event_size=limit)
+        yield await stack.enter_async_context(transport)
