@@ -15,7 +15,8 @@ from rlm.catalog.postings import Postings, numpy_is_there
 from rlm.catalog.relations import check_batch
 from rlm.catalog.snapshot import DIGESTS, Snapshot
 from rlm.errors import CatalogError, ConfigurationError, did_you_mean
-from rlm.model.unit import Unit
+from rlm.model.unit import Identified, Unit, id_of
+from rlm.model.words import counted
 from rlm.symbolic.engine import engine
 from rlm.symbolic.values import JsonValue
 
@@ -80,7 +81,7 @@ class Catalog:
         self._finalizer = weakref.finalize(self, _forget, self._shared)
         self._finalizer.atexit = False
         Catalog._living.add(self)
-        batch = tuple(units)
+        batch = tuple(_several("units", units))
         if batch:
             self.add(*batch)
 
@@ -104,20 +105,20 @@ class Catalog:
     def __len__(self) -> int:
         return len(self._units)
 
-    def __contains__(self, id: object) -> bool:
-        return id in self._units
+    def __contains__(self, unit: object) -> bool:
+        return getattr(unit, "id", unit) in self._units
 
     def __iter__(self) -> Iterator[Unit]:
         return iter(list(self._units.values()))
 
-    def __getitem__(self, id: str) -> Unit:
-        units = self._units
+    def __getitem__(self, unit: str | Identified) -> Unit:
+        units, id = self._units, id_of(unit)
         if id not in units:
             raise CatalogError("unknown_unit", f"no unit {id!r}{did_you_mean(id, units)}", {"unit": id})
         return units[id]
 
     def __repr__(self) -> str:
-        state = "destroyed" if self._destroyed else f"{len(self)} units, revision {self._revision}"
+        state = "destroyed" if self._destroyed else f"{counted(len(self), 'unit')}, revision {self._revision}"
         return f"<Catalog: {state}>"
 
     def snapshot(self) -> Snapshot:
@@ -157,7 +158,7 @@ class Catalog:
                 self._apply({**self._units, **{unit.id: unit for unit in changed}})
             return self._revision
 
-    def remove(self, *ids: str) -> int:
+    def remove(self, *ids: str | Identified) -> int:
         """Take units out; what requires them stays and is explained as ``missing_dependency``.
 
         Raises:
@@ -165,14 +166,12 @@ class Catalog:
         """
         with self._lock:
             self._alive()
-            for id in ids:
-                self[id]
-            gone = set(ids)
+            gone = {self[id].id for id in ids}
             if gone:
                 self._apply({id: unit for id, unit in self._units.items() if id not in gone})
             return self._revision
 
-    def set_available(self, id: str, available: bool) -> int:
+    def set_available(self, id: str | Identified, available: bool) -> int:
         """Say whether a unit can be used at the moment (its server is connected, its file is there)."""
         unit = self[id]
         if unit.available == available:
@@ -183,7 +182,7 @@ class Catalog:
         """Register Python functions and tools made with ``@rlm.tool``; ``host`` are fields of every unit."""
         from rlm.tools.function import tool_unit
 
-        return self.add(*(tool_unit(item, **host) for item in tools), replace=replace)
+        return self.add(*(tool_unit(item, **host) for item in _several("tools", tools)), replace=replace)
 
     def add_file(self, path: str | Path, *, replace: bool = False, **host: Any) -> int:
         """Register the tools of a JSON Lines or JSON file (see ``rlm.catalog.imports``).
@@ -382,6 +381,14 @@ class Catalog:
             _forget(shared)
             raise
         shared.pushed = new
+
+
+def _several(name: str, things: Any) -> Iterable[Any]:
+    """``things`` where that is a collection of them. Raises: ConfigurationError ``invalid_field``."""
+    if isinstance(things, Unit | str | bytes | Mapping) or callable(things) or not isinstance(things, Iterable):
+        message = f"{name}: a list of {name} is wanted: write [{name.removesuffix('s')}]"
+        raise ConfigurationError("invalid_field", message, {"field": name})
+    return things
 
 
 def _forget(shared: _Shared) -> None:

@@ -98,7 +98,8 @@ def _raise(kind: str, findings: list[dict[str, Any]]) -> None:
         first = findings[0]
         more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
         field = f", field {first['field']!r}" if first["field"] else ""
-        message = f"{first['file']}, line {first['line']}{field}: {first['message']}{more}"
+        line = f", line {first['line']}" if first["line"] else ""
+        message = f"{first['file']}{line}{field}: {first['message']}{more}"
         raise CatalogError(kind, message, {"findings": findings})
 
 

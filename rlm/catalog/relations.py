@@ -25,6 +25,8 @@ def check_batch(
     for unit in batch:
         if not isinstance(unit, Unit):
             what = f"{type(unit).__name__} is no Unit; use add_tools for functions and add_tool_list for JSON"
+            if isinstance(unit, list | tuple | set | frozenset):
+                what = f"{type(unit).__name__} is no Unit; write add(*units)"
             findings.append(_finding("not_a_unit", repr(unit)[:80], "", what))
             continue
         twin = changed.get(unit.id) or known.get(unit.id)
@@ -42,9 +44,10 @@ def check_batch(
     if findings:
         first = findings[0]
         more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+        subject = f"unit {first['unit']!r}, field {first['field']!r}" if first["field"] else first["unit"]
         raise CatalogError(
             first["kind"],
-            f"unit {first['unit']!r}, field {first['field']!r}: {first['message']}{more}",
+            f"{subject}: {first['message']}{more}",
             {"unit": first["unit"], "field": first["field"], "findings": findings},
         )
     return list(changed.values())

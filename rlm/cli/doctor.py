@@ -108,23 +108,16 @@ def show(state: dict[str, Any]) -> None:
 
 
 def _sections(state: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """What there is; how to get what is missing is said once, below it."""
     model = state["local_model"]
     return [
         ("Versions", [(name, version or "not installed") for name, version in state["versions"].items()]),
         ("Paths", [(name, path or "not found") for name, path in state["paths"].items()]),
-        ("Prolog in Python", [("engine", _works(state["prolog"]))]),
-        ("Extras", [(name, _installed(extra)) for name, extra in state["extras"].items()]),
+        ("Prolog in Python", [("engine", "works" if state["prolog"]["works"] else "does not work")]),
+        ("Extras", [(name, "present" if extra["present"] else "missing") for name, extra in state["extras"].items()]),
         ("Token counts", [(name, _counted(found)) for name, found in state["vocabularies"].items()]),
-        ("Local model", [("model", model["file"] if model["available"] else f"none: {model['why']}")]),
+        ("Local model", [("model", model["file"] if model["available"] else "none")]),
     ]
-
-
-def _works(prolog: dict[str, Any]) -> str:
-    return "works" if prolog["works"] else str((prolog["error"] or {}).get("message", "does not work"))
-
-
-def _installed(extra: dict[str, Any]) -> str:
-    return "present" if extra["present"] else f"missing: {extra['get']}"
 
 
 def _counted(found: dict[str, Any]) -> str:

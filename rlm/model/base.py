@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import PurePath
@@ -56,7 +57,10 @@ class Noun(pydantic.BaseModel):
             return ".".join(part for part in (field, cause.field) if part), cause.kind, cause.what
         if first["type"] == "extra_forbidden":
             return field, "unknown_field", "no such field" + did_you_mean(field, field_names(cls))
-        return field or cls.__name__, "invalid_field", first["msg"].removeprefix("Value error, ")
+        what = first["msg"].removeprefix("Value error, ")
+        if first["type"] in ("enum", "literal_error"):
+            what += did_you_mean(str(first["input"])[:100], re.findall("'([^']+)'", first["ctx"]["expected"]))
+        return field or cls.__name__, "invalid_field", what
 
     @classmethod
     def explain(cls, problem: pydantic.ValidationError, fields: Mapping[str, Any]) -> RlmError:

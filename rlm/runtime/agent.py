@@ -45,8 +45,8 @@ COMPACT_SHARE = 2
 class Agent:
     """One agent of a run.
 
-    ``lineage`` are the digests of the tasks of its ancestors and of its own; ``inputs`` what plans may name as
-    ``{"input": ...}``, contexts as handles.
+    ``deadline`` is absolute, on the event loop's clock. ``lineage`` are the digests of the tasks of its ancestors and
+    of its own; ``inputs`` what plans may name as ``{"input": ...}``, contexts as handles.
     """
 
     run: Run
@@ -57,6 +57,7 @@ class Agent:
     policy: Policy
     grant: Grant
     account: Account
+    deadline: float
     depth: int = 0
     lineage: tuple[str, ...] = ()
     bound: dict[str, Any] = field(default_factory=dict)
@@ -102,7 +103,9 @@ class Agent:
 
         Raises: RunError, ProviderError, CompileError, BudgetError: what it could not go on with.
         """
-        self.run.trace.event("agent", agent=self.id, depth=self.depth, role=self.role.value, task=self._stored(self.task))
+        self.run.trace.event(
+            "agent", agent=self.id, depth=self.depth, role=self.role.value, task=self._stored(self.task)
+        )
         said = Conversation(await self._inputs())
         needs = self.run.options.needs if self.depth == 0 else (self.task,)
         while True:
@@ -218,6 +221,7 @@ class Agent:
             withheld=withheld,
             policy=self.policy,
             account=self.account,
+            deadline=self.deadline,
         )
 
     def _capabilities(self, ops: frozenset[str]) -> str:
@@ -265,7 +269,7 @@ class Agent:
     def _status(self) -> str:
         left = self.account.left()
         if self.is_last_turn:
-            return "\n# Last turn\nNo further turn can follow: end with `final`, by the best inference from what there is.\n"
+            return "\n# Last turn\nNo turn can follow: end with `final`, by the best inference from what there is.\n"
         return (
             f"\n# Budget\nturns left after this: {left['max_iterations']}, model calls: {left['max_model_calls'] - 1}, "
             f"tool calls: {left['max_tool_calls']}\n"
@@ -330,6 +334,7 @@ class Agent:
             policy=policy,
             grant=grant,
             account=self.account.child(),
+            deadline=self.deadline,
             depth=self.depth + 1,
             lineage=(*self.lineage, key),
         )
@@ -394,5 +399,3 @@ def _described(id: str, info: Mapping[str, Any]) -> str:
     """A context in one line: everything short that ``info`` says."""
     said = {key: value for key, value in info.items() if value not in (None, "", [], False)}
     return f"context {id!r}, {excerpt(said, 600)}"
-
-

@@ -158,9 +158,7 @@ async def _completed(host: _Host, plan: Mapping[str, Any] | None) -> Completion:
     try:
         agent = _root(host, started + host.options.budget.time_limit)
         valid = None if plan is None else agent.valid(plan)
-        trace = agent.run.trace = Trace(
-            host.options.trace, listener=host.options.on_event, redact=host.options.redact
-        )
+        trace = agent.run.trace = Trace(host.options.trace, listener=host.options.on_event, redact=host.options.redact)
         record_run(agent.run, host.query, host.contexts, plan)
         value, error = await _answered(agent, valid)
         return _result(agent, value, error, anyio.current_time() - started)
@@ -182,7 +180,6 @@ def _root(host: _Host, deadline: float) -> Agent:
         toolbox=host.toolbox,
         store=store,
         account=Account(options.budget),
-        deadline=deadline,
         planner=host.planner,
         leaf=host.leaf,
         standing=host.standing,
@@ -197,6 +194,7 @@ def _root(host: _Host, deadline: float) -> Agent:
         policy=options.effective_policy,
         grant=host.grant,
         account=run.account,
+        deadline=deadline,
         lineage=(digest_of([host.query, inputs.get("context"), None]),),
     )
 
@@ -205,7 +203,7 @@ async def _answered(agent: Agent, plan: ValidPlan | None) -> tuple[Any, RlmError
     """The value, or why there is none; by the deadline, and with nothing left running."""
     run = agent.run
     token = run.options.cancel
-    with anyio.CancelScope(deadline=run.deadline) as scope, nullcontext() if token is None else token.covers(scope):
+    with anyio.CancelScope(deadline=agent.deadline) as scope, nullcontext() if token is None else token.covers(scope):
         try:
             async with _open(run.planner), _open(run.leaf):
                 return await (agent.answer() if plan is None else agent.follow(plan)), None

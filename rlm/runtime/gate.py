@@ -142,9 +142,7 @@ async def _charged(
     return reply
 
 
-async def _reserved(
-    provider: Provider, request: ProviderRequest, deadline: float, passage: Passage
-) -> Reservation:
+async def _reserved(provider: Provider, request: ProviderRequest, deadline: float, passage: Passage) -> Reservation:
     """A reservation; where others were promised what this one needs, once they have taken what they took."""
     account = passage.account
     while True:

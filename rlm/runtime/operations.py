@@ -107,6 +107,7 @@ class Operations:
             withheld=CALLING,
             policy=agent.policy,
             account=agent.account,
+            deadline=agent.deadline,
         )
         view = await self.run.compiled(asked)
         reply = await self.run.ask(asked, view, schema)
@@ -121,10 +122,8 @@ class Operations:
     async def _told(self, prompt: Prompt) -> str:
         """The prompt with the text of the contexts that stand in it."""
         room = self.agent.policy.limit * MOST_BYTES_PER_TOKEN
-        parts = []
-        for piece in prompt:
-            parts.append(await self.agent.store.text(piece, room) if is_handle(piece) else str(piece))
-        return "".join(parts)
+        store = self.agent.store
+        return "".join([await store.text(piece, room) if is_handle(piece) else str(piece) for piece in prompt])
 
     # -- children -----------------------------------------------------------------------------------
 
@@ -152,7 +151,7 @@ class Operations:
             token = current_agent.set(agent)
             try:
                 outcome = await execute(
-                    tool, arguments, agent.grant, deadline=run.deadline, workers=run.workers, origin=origin
+                    tool, arguments, agent.grant, deadline=agent.deadline, workers=run.workers, origin=origin
                 )
             finally:
                 current_agent.reset(token)

@@ -62,7 +62,12 @@ TEXTS = {
     ),
 }
 
-SPOKEN_AS = {Role.PLANNER: (Role.PLANNER,), Role.CHILD: (Role.PLANNER, Role.CHILD), Role.LEAF: (Role.LEAF,), Role.GUEST: ()}
+SPOKEN_AS = {
+    Role.PLANNER: (Role.PLANNER,),
+    Role.CHILD: (Role.PLANNER, Role.CHILD),
+    Role.LEAF: (Role.LEAF,),
+    Role.GUEST: (),
+}
 
 
 @lru_cache(maxsize=512)
@@ -104,9 +109,7 @@ def _unit(name: str, text: str, capability: str | None, priority: int) -> Unit:
 
 
 def _host_unit(name: str, text: str, source: str) -> Unit:
-    return Unit(
-        f"instruction:{name}", content=text, activation=Activation.ALWAYS, provenance=Provenance(source=source)
-    )
+    return Unit(f"instruction:{name}", content=text, activation=Activation.ALWAYS, provenance=Provenance(source=source))
 
 
 def agent_policy(policy: Policy, withheld: Iterable[str], standing: Iterable[Unit]) -> Policy:

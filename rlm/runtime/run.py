@@ -62,6 +62,7 @@ class Asked:
     withheld: frozenset[str]
     policy: Policy
     account: Account
+    deadline: float
     needs: tuple[str, ...] = ()
     messages: Sequence[dict[str, str]] = ()
 
@@ -75,7 +76,6 @@ class Run:
     toolbox: Toolbox
     store: Store
     account: Account
-    deadline: float
     planner: Speaker | None
     leaf: Speaker | None
     standing: tuple[Unit, ...]
@@ -93,11 +93,6 @@ class Run:
         width = self.options.budget.max_concurrent_subcalls
         self.slots = anyio.CapacityLimiter(width)
         self.workers = Workers(width)
-
-    @property
-    def seconds_left(self) -> float:
-        """Until the deadline."""
-        return self.deadline - anyio.current_time()
 
     def speaker(self, role: Role) -> Speaker:
         """Who answers a request of this role. Raises: ConfigurationError ``no_model``."""
@@ -180,7 +175,7 @@ class Run:
             attempt=self._attempt(asked, view, speaker.provider),
         )
         try:
-            return await gate.send(speaker.provider, request, deadline=self.deadline, passage=passage)
+            return await gate.send(speaker.provider, request, deadline=asked.deadline, passage=passage)
         except ProviderError as problem:
             if problem.kind == "timeout" and problem.detail.get("source") == "deadline":
                 raise RunError("timeout", problem.message, problem.detail) from None
@@ -212,7 +207,7 @@ class Run:
                 units=[[id, units[id].digest[:16]] for id in view.active],
                 tools=len(view.callable),
                 reserved=[reservation.input_tokens, reservation.output_tokens],
-                left=self._left(asked.account),
+                left=_left(asked),
             )
 
             def ends(outcome: ProviderReply | RlmError) -> None:
@@ -222,15 +217,17 @@ class Run:
                 reply = outcome.model_dump(mode="json")
                 usage = reply.pop("usage")
                 stored = trace.body(reply) if trace.wanted else ""
-                left = self._left(asked.account)
+                left = _left(asked)
                 trace.event("reply", call=asked.call, request=key, body=stored, usage=usage, left=left)
 
             return ends
 
         return begins
 
-    def _left(self, account: Account) -> dict[str, Any]:
-        return {**account.left(), "time_limit": round(max(0.0, self.seconds_left), 3)}
+
+def _left(asked: Asked) -> dict[str, Any]:
+    """What may still be taken, by budget field."""
+    return {**asked.account.left(), "time_limit": round(max(0.0, asked.deadline - anyio.current_time()), 3)}
 
 
 @dataclass
@@ -274,5 +271,3 @@ def speaker_of(model: Any, options: Options) -> Speaker:
             {"model": provider.model},
         )
     return Speaker(provider, price)
-
-

@@ -70,7 +70,7 @@ def tool(
 
     def make(function: Callable[..., Any]) -> Tool:
         own = {
-            "name": given.get("name") or str(getattr(function, "__name__", "")),
+            "name": given.get("name") or _name_of(function),
             "description": inspect.cleandoc(given.get("description") or function.__doc__ or ""),
             "schema": given.get("schema") or schema_of(function),
             "typed": given.get("schema") is None,
@@ -78,6 +78,13 @@ def tool(
         return Tool(handler=function, **{**given, **own})
 
     return make if function is None else make(function)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__name__", "")
+    if not name.isidentifier():  # a lambda, a partial
+        raise ConfigurationError("invalid_tool", f"{function!r} has no name: rlm.tool(name=...)(function)")
+    return str(name)
 
 
 def schema_of(function: Callable[..., Any]) -> dict[str, Any]:

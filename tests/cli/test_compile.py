@@ -116,20 +116,99 @@ def in_terminal(args: list[str], columns: int) -> str:
     return said.decode().replace("\r\n", "\n")
 
 
-def test_a_reader_that_goes_away_is_no_crash(tools: Path) -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
+PRINTING = (
+    ["compile", QUERY, "-c", "{tools}", "--json"],
+    ["compile", QUERY, "-c", "{tools}"],
+    ["explain", QUERY, "tool:weather", "-c", "{tools}"],
+    ["repl", QUERY, "-c", "{tools}"],
+    ["catalog", "check", "{tools}"],
+    ["skills", "list", "--json"],
+    ["doctor"],
+    ["demo", "--no-answer"],
+    ["--help"],
+    ["--version"],
+)
+
+
+def printing_to(stdout: int, args: list[str], tools: Path) -> tuple[int, bytes]:
+    """Exit code and stderr of a command that prints; ``repl`` is asked something."""
     done = subprocess.run(
-        [str(RLM), "compile", QUERY, "-c", str(tools), "--json"],
-        stdin=subprocess.DEVNULL,
-        stdout=writer,
+        [str(RLM), *(arg.format(tools=tools) for arg in args)],
+        input=b"active(U).\n" * 3,
+        stdout=stdout,
         stderr=subprocess.PIPE,
         timeout=SECONDS,
         env=environment(),
         check=False,
     )
+    return done.returncode, done.stderr
+
+
+def test_output_is_buffered_here_as_it_is_elsewhere() -> None:
+    """Else what is left for the end is nothing, and the tests below see nothing."""
+    assert "PYTHONUNBUFFERED" not in environment()
+
+
+@pytest.mark.parametrize("args", PRINTING, ids=" ".join)
+def test_a_reader_that_goes_away_is_no_crash(tools: Path, args: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = printing_to(writer, args, tools)
     os.close(writer)
-    assert (done.returncode, done.stderr) == (1, b"")
+    assert ended == (1, b"")
+
+
+@pytest.mark.parametrize("args", PRINTING, ids=" ".join)
+def test_a_full_disk_is_told_in_one_line(tools: Path, args: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        code, said = printing_to(full.fileno(), args, tools)
+    (line,) = said.strip().splitlines()
+    assert code == 1
+    assert b"No space left on device" in line
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_is_no_crash(tools: Path, closed: str) -> None:
+    for options in ("--json", "--pin tool:nosuch"):
+        command = f"{RLM} compile branch -c {tools} {options} {closed}"
+        done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=SECONDS, env=environment(), check=False)
+        assert done.returncode == (options != "--json"), done.stderr
+        assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hint"),
+    [
+        ("git_dif", "; did you mean 'tool:git_diff'?"),
+        ("git_diff", "; did you mean 'tool:git_diff'?"),
+        ("mail:nobody", ""),
+    ],
+)
+def test_a_denial_that_does_nothing_is_told(rlm: Run, tools: Path, pattern: str, hint: str) -> None:
+    warning = f"denied names {pattern!r}, which is no unit of the catalog{hint}"
+    options = ["-c", tools, "--deny", pattern, "--json"]
+    for args in (["compile", QUERY], ["explain", QUERY, "tool:git_push"]):
+        printed = rlm(*args, *options, told=f"rlm: warning: {warning}\n").stdout
+        assert printed.startswith("{")
+    assert json.loads(rlm("compile", QUERY, *options, told=f"rlm: warning: {warning}\n").stdout)["warnings"] == [warning]
+
+
+def test_a_denial_that_does_something_or_may_later_is_not_told(rlm: Run, tools: Path) -> None:
+    rlm("compile", QUERY, "-c", tools, "--deny", "tool:git_diff", "--deny", "mcp_tool:later/*", "--capability", "tool:*")
+
+
+def test_one_is_one(rlm: Run, tmp_path: Path) -> None:
+    file = tmp_path / "tool.jsonl"
+    file.write_text('{"name": "git_diff", "description": "What changed in git"}\n')
+    assert re.search(r"^1 of 1 unit, ", rlm("compile", QUERY, "-c", file).stdout, re.MULTILINE)
+    assert rlm("catalog", "check", file).stdout == f"{file}: 1 good unit\n"
+
+
+def test_a_file_that_cannot_be_read_has_no_line(rlm: Run, tmp_path: Path) -> None:
+    file = tmp_path / "tools.jsonl"
+    file.symlink_to("/dev/zero")
+    assert rlm("catalog", "check", file, code=1).stdout.startswith(f"error: {file}: a device, no file\n")
+    assert error_of(rlm("compile", QUERY, "-c", file, code=1))["message"] == f"{file}: a device, no file"
 
 
 def test_letters_that_stdout_cannot_write_are_escaped(rlm: Run, tmp_path: Path) -> None:
@@ -148,10 +227,11 @@ def test_an_error_is_json_whatever_stderr_can_write(rlm: Run, tools: Path) -> No
         assert "\x9b" not in done.stderr
 
 
-def test_p19_an_unknown_mode_is_told_as_data(rlm: Run, tools: Path) -> None:
-    error = error_of(rlm("compile", QUERY, "-c", tools, "--mode", "al_tools", "--json", code=1))
-    assert error["kind"] == "invalid_prompt_compile_mode"
-    assert "did you mean 'all_tools'" in error["message"]
+@pytest.mark.parametrize(("mode", "meant"), [("all", "all_tools"), ("al_tools", "all_tools"), ("compilde", "compiled")])
+def test_p19_an_unknown_mode_is_a_mistake_of_usage(rlm: Run, tools: Path, mode: str, meant: str) -> None:
+    done = rlm("compile", QUERY, "-c", tools, "--mode", mode, "--json", code=2)
+    assert done.stdout == ""
+    assert f"{mode!r} is none of compiled, all_tools; did you mean {meant!r}?" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -196,6 +276,10 @@ def test_a_missing_prolog_is_told_with_the_command_that_installs_it(rlm: Run, to
         (["compile", "x", "-c", "{tools}", "--budget", "many"], "--budget"),
         (["compile", "x", "-c", "{tools}", "--budget", "-1"], "--budget"),
         (["explain", "x", "-c", "{tools}"], "unit"),
+        (["ask", "x", "-c", "{tools}", "--tools", "txt"], "did you mean 'text'?"),
+        (["ask", "x", "-c", "{tools}", "--tools", "json"], "native, text"),
+        (["ask", "x", "-c", "{tools}", "--time-limit", "0"], "--time-limit"),
+        (["ask", "x", "-c", "{tools}", "--time-limit", "soon"], "'soon'"),
         (["repl"], "--session"),
         (["repl", "x"], "--catalog"),
         (["repl", "x", "--session", "{tools}"], "--session"),

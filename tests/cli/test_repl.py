@@ -51,10 +51,20 @@ py_call('rlm.symbolic.engine':engine():call(ping, 7), P).
 
 def test_mistakes_are_told_and_the_next_query_is_answered(tools: Path) -> None:
     done = piped(tools, "foo(.\nnosuch(1).\nwhy(tool(nosuch)).\nX = 1.\n")
-    assert (done.returncode, done.stdout) == (0, "X = 1.\n")
+    assert (done.returncode, done.stdout) == (0, "false.\nX = 1.\n")
     assert "Syntax error" in done.stderr
     assert "nosuch/1" in done.stderr
-    assert "tool(nosuch)" in done.stderr
+    assert "\nno unit tool:nosuch\n" in done.stderr
+
+
+def test_a_misspelt_unit_is_one_line_with_the_right_one_every_time(tools: Path) -> None:
+    done = piped(tools, "why(tool(git_dif)).\n" * 2 + "what_if(weathr).\nwhy(git_diff).\n")
+    assert done.returncode == 0
+    assert done.stdout.startswith("false.\nfalse.\nfalse.\ntool:git_diff is active")
+    assert done.stderr.splitlines() == [
+        *["no unit tool:git_dif; did you mean tool(git_diff)?"] * 2,
+        "no unit weathr; did you mean tool(weather)?",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -180,6 +190,15 @@ CTRL_C, CTRL_D = "\x03", "\x04"
 PROMPT = r"\n\?- "
 
 
+def test_one_is_one(tmp_path: Path) -> None:
+    file = tmp_path / "tools.jsonl"
+    file.write_text('{"name": "git_diff", "description": "What changed in git"}\n')
+    terminal = Terminal(file)
+    terminal.until(PROMPT)
+    terminal.close()
+    assert "1 unit is shown. Type help." in terminal.said
+
+
 @pytest.fixture
 def terminal(tools: Path) -> Iterator[Terminal]:
     terminal = Terminal(tools)
@@ -207,6 +226,17 @@ def test_answers_come_one_by_one(terminal: Terminal) -> None:
     terminal.until(PROMPT)
     terminal.type("halt.\n")
     assert terminal.end() == 0
+
+
+def test_a_mistake_is_one_line_and_no_tracer_comes(terminal: Terminal) -> None:
+    for _ in range(2):
+        terminal.type("X is foo + 1.\n")
+        said = terminal.until(PROMPT)
+        assert said.count("ERROR") == 1
+        assert "foo/0" in said
+    terminal.type("why(tool(gti_diff)).\n")
+    terminal.until(r"no unit tool:gti_diff; did you mean tool\(git_diff\)\?")
+    terminal.until(PROMPT)
 
 
 def test_halt_inside_a_query_ends_with_its_code(terminal: Terminal) -> None:

@@ -41,13 +41,24 @@ def test_context_goes_into_the_parts_of_a_context() -> None:
 
 
 def test_context_takes_expressions_as_arguments() -> None:
-    step = {"op": "context", "handle": "log", "action": "count", "args": {"literal": {"join": ["disk ", "full"]}}, "bind": "n"}
+    step = {
+        "op": "context",
+        "handle": "log",
+        "action": "count",
+        "args": {"literal": {"join": ["disk ", "full"]}},
+        "bind": "n",
+    }
     assert value(step, final(var("n", "count"))) == 2
 
 
 def test_model_sees_its_prompt_with_contexts_filled_in() -> None:
     world = World(says=lambda prompt: prompt.upper())
-    step = {"op": "model", "prompt": {"join": ["Read:\n", {"handle": "log"}]}, "schema": {"type": "string"}, "bind": "x"}
+    step = {
+        "op": "model",
+        "prompt": {"join": ["Read:\n", {"handle": "log"}]},
+        "schema": {"type": "string"},
+        "bind": "x",
+    }
     assert value(step, final(var("x")), world=world) == f"READ:\n{LOG}".upper()
     assert world.asked == [(("Read:\n", {"handle": "log"}), {"type": "string"})]
 
@@ -85,7 +96,10 @@ def test_map_keeps_the_order(width: int) -> None:
 
 def test_map_gives_what_the_last_step_binds_or_final() -> None:
     assert value(each([1, 2], add(var("it"), 1, "x"), add(var("x"), 1, "y")), final(var("out"))) == [3, 4]
-    assert value(each([1, 2], add(var("it"), 1, "x"), final([var("it"), var("x")])), final(var("out"))) == [[1, 2], [2, 3]]
+    assert value(each([1, 2], add(var("it"), 1, "x"), final([var("it"), var("x")])), final(var("out"))) == [
+        [1, 2],
+        [2, 3],
+    ]
 
 
 def test_map_over_nothing_is_an_empty_list() -> None:
@@ -130,7 +144,14 @@ def test_map_takes_no_more_than_the_host_says() -> None:
 
 
 def test_a_map_of_ten_thousand_items_runs() -> None:
-    assert value(each({"literal": [0] * 10_000}, add(var("it"), 1, "x")), reduce(var("out"), "sum") | {"bind": "n"}, final(var("n"))) == 10_000
+    assert (
+        value(
+            each({"literal": [0] * 10_000}, add(var("it"), 1, "x")),
+            reduce(var("out"), "sum") | {"bind": "n"},
+            final(var("n")),
+        )
+        == 10_000
+    )
 
 
 # -- parallel and retry -------------------------------------------------------------------------------
@@ -174,7 +195,12 @@ def test_retry_fails_with_the_last_error() -> None:
 def test_retry_tries_again_what_a_schema_refuses() -> None:
     answers = iter(["seven", "7", "8"])
     ask = {"op": "model", "prompt": "?", "bind": "said"}
-    step = {"op": "retry", "attempts": 3, "steps": [ask, final(var("said"), schema={"pattern": "^[0-9]+$"})], "bind": "y"}
+    step = {
+        "op": "retry",
+        "attempts": 3,
+        "steps": [ask, final(var("said"), schema={"pattern": "^[0-9]+$"})],
+        "bind": "y",
+    }
     assert value(step, final(var("y")), world=World(says=lambda _: next(answers))) == "7"
 
 

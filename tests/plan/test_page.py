@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -18,7 +19,7 @@ from tests.docs.pages import ROOT, blocks
 
 PAGE = "docs/plans.md"
 BLOCKS = blocks(PAGE)
-EXAMPLES = [(block, after) for block, after in zip(BLOCKS, BLOCKS[1:], strict=False) if block.language == "json"]
+EXAMPLES = [(block, after) for block, after in itertools.pairwise(BLOCKS) if block.language == "json"]
 TEXT = (ROOT / PAGE).read_text(encoding="utf-8")
 
 
@@ -69,6 +70,8 @@ def test_every_kind_of_problem_is_in_the_table() -> None:
         found |= set(re.findall(r'"(unknown_\w+)"', source))
     found |= {"empty", "out_of_range", "over_budget"}
     table = TEXT[TEXT.index("| kind | |") : TEXT.index("## What a plan may cost")]
-    listed = set(re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.splitlines() if line.startswith("|"))))
+    listed = set(
+        re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.splitlines() if line.startswith("|")))
+    )
     assert len(found) > 40
     assert found - {"steps"} == listed

@@ -7,12 +7,13 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm.runtime.plan import PlanError, normalise, parse
+from tests.plan.world import refusal
 
-STEP = {"op": "final", "value": "  two  spaces\n{not} a \"plan\" { } ```json"}
+STEP = {"op": "final", "value": '  two  spaces\n{not} a "plan" { } ```json'}
 PLAN = {"steps": [STEP]}
 TEXT = json.dumps(PLAN)
 
@@ -94,30 +95,33 @@ def test_what_is_not_clear_stays_as_it_is(value: Any) -> None:
     assert normalise(value) == value
 
 
-@pytest.mark.parametrize("piece", ['{"a":', "[{", '{"":[0,0,0,', '{"a":"{', '[{"b":"', '{"steps', '{"a" ', '[{"a":[1,]'])
+@pytest.mark.parametrize(
+    "piece", ['{"a":', "[{", '{"":[0,0,0,', '{"a":"{', '[{"b":"', '{"steps', '{"a" ', '[{"a":[1,]']
+)
 def test_hostile_replies_take_no_time(piece: str) -> None:
     began = time.process_time()
     error(piece * (260_000 // len(piece)))
     assert time.process_time() - began < 1
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_no_text_raises_anything_but_a_problem(text: str) -> None:
-    try:
-        assert isinstance(parse(text)["steps"], object)
-    except PlanError as problem:
-        assert problem.problems
+    problem = refusal(parse, text)
+    assert "steps" in parse(text) if problem is None else problem.problems
 
 
-@given(st.text(alphabet='{}[]":,\\ stepo1n\'`'))
+@settings(deadline=None)
+@given(st.text(alphabet="{}[]\":,\\ stepo1n'`"))
 def test_no_heap_of_brackets_raises_anything_but_a_problem(text: str) -> None:
-    try:
-        parse(text)
-    except PlanError as problem:
-        assert problem.problems
+    problem = refusal(parse, text)
+    assert "steps" in parse(text) if problem is None else problem.problems
 
 
-@given(before=st.text(alphabet="abc {}.\n", max_size=30), text=st.text(max_size=50), after=st.text("ab }\n", max_size=30))
+@settings(deadline=None)
+@given(
+    before=st.text(alphabet="abc {}.\n", max_size=30), text=st.text(max_size=50), after=st.text("ab }\n", max_size=30)
+)
 def test_whatever_a_string_holds_comes_back(before: str, text: str, after: str) -> None:
     made = {"steps": [{"op": "final", "value": text}]}
     assert parse(before + json.dumps(made) + after) == made

@@ -82,7 +82,13 @@ class Maker:
         return f"v{self.names}"
 
     def expression(self, names: list[str], depth: int = 2) -> Any:
-        forms = ["scalar", "input", "literal", *(["var"] * 4 if names else []), *(["list", "object", "join"] if depth else [])]
+        forms = [
+            "scalar",
+            "input",
+            "literal",
+            *(["var"] * 4 if names else []),
+            *(["list", "object", "join"] if depth else []),
+        ]
         match self.draw(st.sampled_from(forms)):
             case "scalar":
                 return self.draw(st.sampled_from([0, 1, 2.5, "a", "x{y}", None, True]))
@@ -95,7 +101,9 @@ class Maker:
             case "list":
                 return [self.expression(names, depth - 1) for _ in range(self.draw(st.integers(0, 3)))]
             case "object":
-                return {key: self.expression(names, depth - 1) for key in self.draw(st.sets(st.sampled_from(["k", "a b"])))}
+                return {
+                    key: self.expression(names, depth - 1) for key in self.draw(st.sets(st.sampled_from(["k", "a b"])))
+                }
             case _:
                 return {"join": [self.expression(names, depth - 1) for _ in range(self.draw(st.integers(0, 3)))]}
 
@@ -129,7 +137,10 @@ class Maker:
         op = self.draw(st.sampled_from(["tool", "model", "reduce", "checkpoint", *bodies]))
         match op:
             case "tool":
-                fields: dict[str, Any] = {"name": "echo", "args": {"a": self.expression(names), "var": self.expression(names)}}
+                fields: dict[str, Any] = {
+                    "name": "echo",
+                    "args": {"a": self.expression(names), "var": self.expression(names)},
+                }
             case "model":
                 fields = {"prompt": {"join": [self.expression(names), "?"]}}
             case "reduce":

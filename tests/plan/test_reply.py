@@ -135,16 +135,26 @@ def test_a_strangers_schema_is_taken_as_far_as_a_grammar_can_follow() -> None:
             "any": True,
         },
         "required": ["node"],
-        "$defs": {"Node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}, "id": {"type": "integer"}}}},
+        "$defs": {
+            "Node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}, "id": {"type": "integer"}}}
+        },
     }
     frame = MODEL_FRAME.model_copy(update={"tools": {"t": schema, "open": {"type": "object"}}})
 
     def call(**args: Any) -> Any:
         return steps({"op": "tool", "name": "t", "args": args, "bind": "x"}, final(1))
 
-    assert follows(call(node={"id": 1, "next": {"id": 2}}, far=1, either=3, odd=1, text="t", map={"k": 1}, any=0), frame)
+    assert follows(
+        call(node={"id": 1, "next": {"id": 2}}, far=1, either=3, odd=1, text="t", map={"k": 1}, any=0), frame
+    )
     assert follows(call(node=var("n"), either=var("n"), text={"join": [var("n")]}), frame)
-    for bad in ({}, {"node": {"id": "x"}}, {"node": {}, "either": "x"}, {"node": {}, "map": {"k": "x"}}, {"node": {}, "u": 1}):
+    for bad in (
+        {},
+        {"node": {"id": "x"}},
+        {"node": {}, "either": "x"},
+        {"node": {}, "map": {"k": "x"}},
+        {"node": {}, "u": 1},
+    ):
         assert not follows(call(**bad), frame)
     assert follows(steps({"op": "tool", "name": "open", "args": {"what": ["ever"]}, "bind": "x"}, final(1)), frame)
     text = json.dumps(plan_schema(frame))

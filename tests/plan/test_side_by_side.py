@@ -41,7 +41,9 @@ def each(count: int, *steps: dict[str, Any], bind: str = "out", name: str = "it"
     return {"op": "map", "over": list(range(count)), "as": name, "steps": list(steps), "bind": bind}
 
 
-def execution(*steps: dict[str, Any], gate: Gate | None = None, world: World | None = None, **options: Any) -> Execution:
+def execution(
+    *steps: dict[str, Any], gate: Gate | None = None, world: World | None = None, **options: Any
+) -> Execution:
     world = world or World(tools={"add": gate.enter} if gate else {})
     return Execution(plan(*steps), world, Scope(INPUTS), **{"width": 8, **options})
 

@@ -102,11 +102,17 @@ def plan(*steps: dict[str, Any], frame: Frame = FRAME) -> ValidPlan:
 
 def problems(*steps: Any, frame: Frame = FRAME) -> list[PlanProblem]:
     """What is wrong with a plan; nothing where it is valid."""
+    error = refusal(validate, {"steps": list(steps)}, frame)
+    return [] if error is None else list(error.problems)
+
+
+def refusal(function: Callable[..., Any], *args: Any) -> PlanError | None:
+    """The error of a call that was refused; any other exception comes out."""
     try:
-        validate({"steps": list(steps)}, frame)
+        function(*args)
     except PlanError as error:
-        return list(error.problems)
-    return []
+        return error
+    return None
 
 
 def kinds(*steps: Any, frame: Frame = FRAME) -> list[tuple[str, str]]:

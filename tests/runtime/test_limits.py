@@ -15,7 +15,7 @@ import pytest
 import rlm
 from rlm.providers.prices import Price
 from tests.runtime.actors import Cast, child, final, model, observe, part_of, plan, provider, tool, var
-from tests.support.loopback import Loopback, answers, drops, fails, raw, resets, stalls
+from tests.support.loopback import answers, drops, fails, raw, resets, stalls
 
 SOON = 0.5
 """Seconds after its deadline in which a run must be back."""
@@ -49,9 +49,16 @@ def test_a_cost_cap_holds_against_a_model_that_never_finishes(server, wire):
     price = Price(input_per_million=100, output_per_million=400)
     server.script(lambda _: answers(plan(observe("again")), cost=None))
     result = rlm.complete(
-        "x", model=provider(server, wire), prices={"m": price}, budget={"max_cost_usd": 0.6, "max_iterations": 1000, "max_model_calls": 1000}
+        "x",
+        model=provider(server, wire),
+        prices={"m": price},
+        budget={"max_cost_usd": 0.6, "max_iterations": 1000, "max_model_calls": 1000},
     )
-    assert (result.status, result.error["kind"], result.error["detail"]["field"]) == ("partial", "budget_exhausted", "max_cost_usd")
+    assert (result.status, result.error["kind"], result.error["detail"]["field"]) == (
+        "partial",
+        "budget_exhausted",
+        "max_cost_usd",
+    )
     spent = (server.tokens_in * 100 + server.tokens_out * 400) / 1_000_000
     assert result.usage.cost_usd == pytest.approx(spent)
     assert spent <= 0.6
@@ -60,7 +67,9 @@ def test_a_cost_cap_holds_against_a_model_that_never_finishes(server, wire):
 def test_a_token_cap_holds_with_sub_calls_side_by_side(server, wire):
     """A cap of 5,000 tokens with batched sub-calls (a peer let 225,500 through)."""
     server.script(Cast(planner=[plan(fan_out(50, [ASK]), final(var("all")))], leaf=lambda _: answers("word " * 300)))
-    result = rlm.complete("x", model=provider(server, wire), skills="off", budget={"max_total_tokens": 5000, "max_model_calls": 100})
+    result = rlm.complete(
+        "x", model=provider(server, wire), skills="off", budget={"max_total_tokens": 5000, "max_model_calls": 100}
+    )
     assert result.status == "partial"
     assert result.error["detail"]["field"] == "max_total_tokens"
     assert result.usage.total_tokens == server.tokens_in + server.tokens_out
@@ -74,7 +83,9 @@ def test_a_token_cap_is_never_exceeded_by_a_server_that_keeps_to_its_limit(serve
         return answers("word " * max(1, most - 5))
 
     server.script(Cast(planner=[plan(fan_out(50, [ASK]), final(var("all")))], leaf=leaf))
-    result = rlm.complete("x", model=provider(server, wire), skills="off", budget={"max_total_tokens": 5000, "max_model_calls": 100})
+    result = rlm.complete(
+        "x", model=provider(server, wire), skills="off", budget={"max_total_tokens": 5000, "max_model_calls": 100}
+    )
     assert result.status == "partial"
     assert result.usage.total_tokens == server.tokens_in + server.tokens_out <= 5000
 
@@ -84,7 +95,11 @@ def test_a_token_cap_is_never_exceeded_by_a_server_that_keeps_to_its_limit(serve
     [
         ("max_model_calls", 5, [fan_out(20, [ASK]), final(var("all"))]),
         ("max_tool_calls", 3, [fan_out(20, [tool("count_up", "n")]), final(var("all"))]),
-        ("max_context_ops", 3, [fan_out(20, [{"op": "context", "handle": "context", "action": "info", "bind": "i"}]), final(1)]),
+        (
+            "max_context_ops",
+            3,
+            [fan_out(20, [{"op": "context", "handle": "context", "action": "info", "bind": "i"}]), final(1)],
+        ),
     ],
 )
 def test_a_count_is_refused_before_it_runs_or_ends_the_plan(server, field, limit, steps):
@@ -101,7 +116,11 @@ def test_a_count_is_refused_before_it_runs_or_ends_the_plan(server, field, limit
     result = rlm.complete(
         "count up by one", "some text", model=provider(server, "openai"), tools=[count_up], budget={field: limit}
     )
-    spent = {"max_model_calls": result.usage.model_calls, "max_tool_calls": len(calls), "max_context_ops": result.usage.context_ops}
+    spent = {
+        "max_model_calls": result.usage.model_calls,
+        "max_tool_calls": len(calls),
+        "max_context_ops": result.usage.context_ops,
+    }
     assert spent[field] <= limit
     assert result.status in ("ok", "partial")
     assert len(server.requests) == result.usage.model_calls
@@ -163,7 +182,9 @@ def test_a_slow_tool_ends_at_the_deadline_and_what_was_bound_stays(server, wire)
 
     server.script(Cast(planner=[plan(model("x", "first"), tool("long_sleep", "t"), final(var("t")))], leaf="bound"))
     with Clock() as clock:
-        result = rlm.complete("sleep for a long time", model=provider(server, wire), tools=[long_sleep], budget={"time_limit": 1})
+        result = rlm.complete(
+            "sleep for a long time", model=provider(server, wire), tools=[long_sleep], budget={"time_limit": 1}
+        )
     assert clock.seconds < 1 + SOON
     assert result.status == "partial"
     assert result.bound == {"first": "bound"}
@@ -183,7 +204,9 @@ def test_a_tool_that_ignores_its_flag_is_reported_as_abandoned(server):
 
     server.script([plan(tool("deaf", "t"), final(var("t")))])
     with Clock() as clock:
-        result = rlm.complete("sleep and hear nothing", model=provider(server, "openai"), tools=[deaf], budget={"time_limit": 0.5})
+        result = rlm.complete(
+            "sleep and hear nothing", model=provider(server, "openai"), tools=[deaf], budget={"time_limit": 0.5}
+        )
     release.set()
     assert clock.seconds < 0.5 + SOON
     assert result.status == "partial"
@@ -204,7 +227,9 @@ def test_a_child_that_never_ends_is_ended(server, wire):
 
 def test_cancellation_from_another_thread_gives_what_there_is(server):
     token = rlm.CancelToken()
-    server.script(Cast(planner=[plan(model("x", "first"), model("y", "second"), final(1))], leaf=iter(["found", stalls()])))
+    server.script(
+        Cast(planner=[plan(model("x", "first"), model("y", "second"), final(1))], leaf=iter(["found", stalls()]))
+    )
     canceller = threading.Thread(target=lambda: (server.wait_for_requests(3), token.cancel()))
     canceller.start()
     result = rlm.complete("x", model=provider(server, "openai"), cancel=token)
@@ -259,7 +284,14 @@ def test_a_fault_of_one_leaf_is_the_value_of_one_item(server, wire):
 
 @pytest.mark.parametrize(
     "reply",
-    ["I would first look at the data.", "", "null", plan(final("one")) + "\nor\n" + plan(final("two")), '{"code": null}', "```json\n{\n```"],
+    [
+        "I would first look at the data.",
+        "",
+        "null",
+        plan(final("one")) + "\nor\n" + plan(final("two")),
+        '{"code": null}',
+        "```json\n{\n```",
+    ],
     ids=["prose", "empty", "null", "two", "code", "fence"],
 )
 def test_a_reply_that_is_no_plan_is_answered_and_mended(server, wire, reply):
@@ -292,7 +324,9 @@ def test_outputs_of_children_side_by_side_do_not_mix(server, wire):
 
 
 def test_a_child_knows_its_task_and_the_inherited_instruction_in_its_first_request(server, wire):
-    server.script(Cast(planner=[plan(child("find the {needle} in %s", "x"), final(var("x")))], child=[plan(final("ok"))]))
+    server.script(
+        Cast(planner=[plan(child("find the {needle} in %s", "x"), final(var("x")))], child=[plan(final("ok"))])
+    )
     rlm.complete("root task", model=provider(server, wire), instruction="Cite {file}:%d always.")
     inner = server.requests[1]
     assert inner.user_text.count("find the {needle} in %s") == 1
@@ -311,7 +345,10 @@ def test_braces_and_percent_signs_are_text(server, wire):
 
 def test_a_sub_prompt_that_does_not_fit_the_window_is_never_sent(server, wire):
     text = "word " * 40_000
-    steps = plan({"op": "retry", "attempts": 1, "steps": [model({"join": ["Read: ", {"handle": "context"}]}, "m")], "bind": "r"}, final(1))
+    steps = plan(
+        {"op": "retry", "attempts": 1, "steps": [model({"join": ["Read: ", {"handle": "context"}]}, "m")], "bind": "r"},
+        final(1),
+    )
     rounds = iter([steps, plan(final("cut it first"))])
     server.script(Cast(planner=lambda _: next(rounds)))
     result = rlm.complete("x", text, model=provider(server, wire, window=16_000))
@@ -381,7 +418,11 @@ def test_at_the_depth_cap_recursion_is_refused_at_dispatch_too(server):
     rounds = iter([plan(child("deeper", "a"), final(var("a"))), plan(final("flat"))])
     server.script(Cast(planner=[plan(child("one", "x"), final(var("x")))], child=lambda _: next(rounds)))
     assert rlm.complete("x", model=provider(server, "openai")).unwrap() == "flat"
-    done = rlm.run_plan(json.loads(plan(child("one", "x"), final(var("x")))), model=provider(server, "openai"), budget={"max_recursion_depth": 1})
+    done = rlm.run_plan(
+        json.loads(plan(child("one", "x"), final(var("x")))),
+        model=provider(server, "openai"),
+        budget={"max_recursion_depth": 1},
+    )
     assert done.status in ("ok", "failed")
 
 

@@ -106,7 +106,9 @@ def test_p11_a_catalog_of_the_host_is_used_as_it_is(server, wire):
 
 
 def test_p12_other_units_reach_the_request(server, wire):
-    with rlm.Catalog([rlm.Unit("instruction:git", description="How to review a git change", content="Mind the tests.")]) as c:
+    with rlm.Catalog(
+        [rlm.Unit("instruction:git", description="How to review a git change", content="Mind the tests.")]
+    ) as c:
         completed(server, wire, catalog=c, tools=[])
     assert "Mind the tests." in server.requests[0].all_text
 
@@ -183,7 +185,13 @@ def test_p21_the_result_carries_the_projection_and_nothing_hidden(server, wire):
 def test_p24_words_of_a_model_or_a_user_select_nothing(server, wire):
     words = 'set selected=["tool:project_search"], denied=["tool:git_diff"], activation always, mode all_tools'
     lines = iter([plan(observe(words, needs=[words])), DONE])
-    completed(server, wire, f"{REVIEW}. {words}", script=lambda _: next(lines), policy=rlm.Policy(capabilities={"tool:git_diff"}))
+    completed(
+        server,
+        wire,
+        f"{REVIEW}. {words}",
+        script=lambda _: next(lines),
+        policy=rlm.Policy(capabilities={"tool:git_diff"}),
+    )
     assert schemas(server, 0) == schemas(server, 1) == ["git_diff"]
 
 
@@ -260,6 +268,10 @@ def test_a_misspelt_option_is_an_error_that_suggests():
 
 def test_a_leaf_that_must_follow_a_schema_is_asked_again(server):
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    server.script(Cast(planner=[plan(model("count", "x", schema=schema), final(var("x", "n")))], leaf=['{"n": "two"}', '{"n": 2}']))
+    server.script(
+        Cast(
+            planner=[plan(model("count", "x", schema=schema), final(var("x", "n")))], leaf=['{"n": "two"}', '{"n": 2}']
+        )
+    )
     assert rlm.complete("x", model=provider(server, "openai")).unwrap() == 2
     assert "does not follow the schema" in server.requests[2].user_text

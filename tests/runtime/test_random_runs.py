@@ -67,7 +67,9 @@ class Chaos:
     def planner(self, part: str) -> str:
         roll = self.random.random()
         if roll < 0.12:
-            return self.random.choice(["", "hm", "null", "{}", '{"steps": []}', plan({"op": "fly"}), plan(final(var("no")))])
+            return self.random.choice(
+                ["", "hm", "null", "{}", '{"steps": []}', plan({"op": "fly"}), plan(final(var("no")))]
+            )
         steps = [self.step(2, part) for _ in range(self.random.randint(0, 3))]
         bound = [step["bind"] for step in steps]
         value = [var(name) for name in bound] or "nothing"
@@ -76,7 +78,9 @@ class Chaos:
     def step(self, depth: int, part: str) -> dict[str, Any]:
         self.names += 1
         name = f"v{self.names}"
-        kind = self.random.choice(["model", "child", "tool", "context", "map", "parallel", "retry"][: 4 if depth == 0 else 7])
+        kind = self.random.choice(
+            ["model", "child", "tool", "context", "map", "parallel", "retry"][: 4 if depth == 0 else 7]
+        )
         if kind == "child" and part == "planner":
             return child(f"sub-task {self.random.randint(0, 5)}", name)
         if kind == "tool":

@@ -24,7 +24,9 @@ def held(request: Request) -> list[str]:
 
 def deep_run(server: Loopback, wire: str, query: str = "do it", **options: object) -> rlm.Completion:
     """A planner that repairs, asks a leaf and a child; the child asks a leaf and a child of its own."""
-    planner = iter(["no plan at all", plan(model("say one", "a"), child("middle task", "b"), final([var("a"), var("b")]))])
+    planner = iter(
+        ["no plan at all", plan(model("say one", "a"), child("middle task", "b"), final([var("a"), var("b")]))]
+    )
     middle = iter([plan(model("say two", "c"), child("inner task", "d"), final([var("c"), var("d")]))])
 
     def as_child(request: Request) -> str:
@@ -63,9 +65,7 @@ def test_k12_a_child_has_its_own_relevant_skills_beside_them(server, wire):
             rlm.Unit("skill:octopus", description="How to feed an octopus", content="Feed it crabs."),
             rlm.Unit("skill:violin", description="How to tune a violin", content="Turn the pegs."),
         )
-        server.script(
-            Cast(planner=[plan(child("feed the octopus", "x"), final(var("x")))], child=[plan(final("fed"))])
-        )
+        server.script(Cast(planner=[plan(child("feed the octopus", "x"), final(var("x")))], child=[plan(final("fed"))]))
         rlm.complete("tune my violin", model=provider(server, wire), catalog=catalog)
     (_, root), (_, inner) = parts(server)
     assert ("Turn the pegs." in root.all_text, "Feed it crabs." in root.all_text) == (True, False)
@@ -129,7 +129,9 @@ def test_k18_each_stands_once_and_so_does_every_other_pinned_unit(server, wire):
 
 
 def test_k17_a_relevant_skill_is_absent_and_present(server, wire):
-    with rlm.Catalog([rlm.Unit("skill:violin", description="How to tune a violin", content="Turn the pegs.")]) as catalog:
+    with rlm.Catalog(
+        [rlm.Unit("skill:violin", description="How to tune a violin", content="Turn the pegs.")]
+    ) as catalog:
         for query, there in (("what does an octopus eat", False), ("tune my violin", True)):
             server.script([plan(final("ok"))])
             rlm.complete(query, model=provider(server, wire), catalog=catalog)
@@ -144,7 +146,13 @@ def test_k34_a_narrower_child_keeps_the_skills_and_hears_nothing_of_the_tool(ser
 
     server.script(
         Cast(
-            planner=[plan(tool("tide_table", "t", harbour="Oban"), child("look up the tides of the harbour", "x"), final(var("x")))],
+            planner=[
+                plan(
+                    tool("tide_table", "t", harbour="Oban"),
+                    child("look up the tides of the harbour", "x"),
+                    final(var("x")),
+                )
+            ],
             child=[plan(final("done"))],
         )
     )

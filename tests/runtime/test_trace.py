@@ -39,7 +39,11 @@ def a_run(server: Loopback, wire: str, trace, **options):
         [
             "let me think",
             plan(count, tool("count_things", "things", kind="red"), observe(var("n"), var("things"))),
-            plan(each, child("a sub-task", "sub", context={"handle": "context"}), final([var("all"), var("sub"), var("things")])),
+            plan(
+                each,
+                child("a sub-task", "sub", context={"handle": "context"}),
+                final([var("all"), var("sub"), var("things")]),
+            ),
         ]
     )
     faults = iter([fails(503)])

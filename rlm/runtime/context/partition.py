@@ -29,6 +29,9 @@ _BREAK = re.compile(r"(?P<line>[\r\n]+)|[^\S\r\n]+")
 _LOOK_BACK = 5
 """A part by tokens ends at a line end, or else at a space, if there is one in its last fifth."""
 
+_COUNTED = 32 * 1024
+"""Characters that are counted at once."""
+
 _FULL, _CAREFUL = 0.95, 0.98
 """A part is full enough with so much of its tokens; a guess from the last count is made a little smaller."""
 
@@ -173,8 +176,12 @@ def _text_from(view: View, start: int, characters: int) -> str:
 
 
 def _tokens(text: str, counter: TokenCounter, guard: Guard) -> int:
-    guard.check()
-    return counter.count(utf8.without_surrogates(text))
+    """The tokens of a text; those of a long one stretch by stretch, for nothing else stops a tokenizer."""
+    total = 0
+    for start in range(0, len(text), _COUNTED):
+        guard.check()
+        total += counter.count(utf8.without_surrogates(text[start : start + _COUNTED]))
+    return total
 
 
 def _fitting(text: str, most: int, per_token: float, counter: TokenCounter, guard: Guard) -> int:

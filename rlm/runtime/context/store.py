@@ -31,7 +31,8 @@ WORKERS = 4
 """Actions of one store that run at the same moment; more wait, within their own time."""
 
 GRACE = 0.1
-"""Seconds after its time that an action has for its last piece of work, before nobody waits for it any more."""
+"""Seconds after its time that an action has for its last piece of work, before nobody waits for it any more; and
+seconds that are left then of a deadline around it."""
 
 _VIEWS = 64
 _HASH_DIGITS = 8
@@ -260,7 +261,7 @@ class Store:
     async def _timed(self, work: Callable[[Guard], Any], action: str, handle: Handle) -> Any:
         """What ``work`` gives, in a thread, by its time; what it had found by then where it cannot stop."""
         now = anyio.current_time()
-        seconds = min(self.limits.seconds, anyio.current_effective_deadline() - now - GRACE)
+        seconds = min(self.limits.seconds, anyio.current_effective_deadline() - now - 2 * GRACE)
         guard = Guard(seconds)
         with anyio.CancelScope(deadline=now + seconds + GRACE):
             try:

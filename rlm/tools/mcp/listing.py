@@ -14,7 +14,7 @@ from typing import Any
 
 from rlm.errors import ConfigurationError, UnitError
 from rlm.model.base import digest_of
-from rlm.model.unit import Provenance, Trust, Unit, plain_json
+from rlm.model.unit import Provenance, Trust, Unit
 
 HINTS = ("title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 MAX_ARGUMENTS = 64
@@ -206,9 +206,7 @@ def _checked(row: Any) -> dict[str, Any]:
         raise ValueError(f"an object is wanted, not {type(row).__name__}")
     if not _text(row.get("name"), "name").strip():
         raise ValueError("the name is blank")
-    kept = _kept(row)
-    plain_json({name: value for name, value in kept.items() if name != "description"}, "the entry")
-    return kept
+    return _kept(row)
 
 
 def _text(value: Any, what: str) -> str:

@@ -24,7 +24,8 @@ _USED = frozenset({"name", "title", "description", "inputSchema", "outputSchema"
 
 
 class Sieve(JSONRPCDispatcher):  # type: ignore[type-arg]
-    """The SDK's dispatcher; ``refused`` has the rows of lists that are none, with the reason.
+    """The SDK's dispatcher; ``rows`` are those of the last page as they came, ``refused`` those that are none, with
+    the reason.
 
     Args:
         version: the protocol that was agreed on.
@@ -34,6 +35,7 @@ class Sieve(JSONRPCDispatcher):  # type: ignore[type-arg]
     def __init__(self, read: Any, write: Any, *, version: Callable[[], str | None], most: int) -> None:
         super().__init__(read, write)
         self._version, self._most = version, most
+        self.rows: list[dict[str, Any]] = []
         self.refused: list[tuple[Any, str]] = []
 
     async def send_raw_request(
@@ -43,10 +45,11 @@ class Sieve(JSONRPCDispatcher):  # type: ignore[type-arg]
         key = ROWS.get(method)
         if key is None or not isinstance(raw.get(key), list):
             return raw
-        return {**raw, key: self._good(method, key, raw)}
+        self.rows = self._good(method, key, raw)
+        return {**raw, key: self.rows}
 
-    def _good(self, method: str, key: str, raw: dict[str, Any]) -> list[Any]:
-        rows: list[Any] = []
+    def _good(self, method: str, key: str, raw: dict[str, Any]) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = []
         for row in raw[key][: self._most + 1]:
             used = {name: value for name, value in row.items() if name in _USED} if isinstance(row, dict) else row
             try:

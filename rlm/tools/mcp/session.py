@@ -1,0 +1,278 @@
+"""One session with a server, from the first byte to the last: what is agreed on, listed, asked and watched."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import anyio
+import mcp_types as types
+import pydantic
+from mcp.client.session import ClientSession
+from mcp.client.subscriptions import SubscriptionLost, listen
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from rlm.errors import ToolError
+from rlm.tools.mcp.codes import BROKEN_OFF, UNREACHED
+from rlm.tools.mcp.config import MCPLimits, ServerConfig, StdioServer
+from rlm.tools.mcp.listing import Finding, Listing, Reader, finding
+from rlm.tools.mcp.sieve import Inbox, Outbox, Sieve
+from rlm.tools.mcp.stdio import Child, stdio_transport
+
+T = TypeVar("T")
+
+CALL_SECONDS = 3600.0
+"""Above any time limit of a tool: who calls ends the call."""
+
+PING_SECONDS = 5.0
+RELISTEN_SECONDS = 1.0
+
+CHANGES = (
+    types.ToolListChangedNotification,
+    types.PromptListChangedNotification,
+    types.ResourceListChangedNotification,
+)
+FAULTS = (UNREACHED, BROKEN_OFF, types.CONNECTION_CLOSED)
+CALL_RESULT: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(types.CallToolResult | types.InputRequiredResult)
+PROMPT_RESULT: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(types.GetPromptResult | types.InputRequiredResult)
+READ_RESULT: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(types.ReadResourceResult | types.InputRequiredResult)
+
+
+class Session:
+    """A session under way. ``over`` is set where it ended or is to end, ``stale`` where a list changed.
+
+    ``child`` is the process, for a server that is one.
+    """
+
+    def __init__(self, server: str, limits: MCPLimits, child: Child | None) -> None:
+        self.server, self.limits, self.child = server, limits, child
+        self.over = child.ended if child is not None else anyio.Event()
+        self.stale = anyio.Event()
+        self._listing = anyio.Lock()
+        self._sdk: ClientSession
+        self._sieve: Sieve
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether changes are told on a stream that the client opens (2026-07-28 and later)."""
+        return self._sdk.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    async def told(self, message: Any) -> None:
+        """Hear a notification."""
+        if isinstance(message, CHANGES):
+            self.stale.set()
+
+    async def agree(self) -> None:
+        """Agree on a protocol: the newest one, or the older handshake with servers that do not know it."""
+        try:
+            await self._sdk.discover()
+        except MCPError as problem:
+            if problem.code in FAULTS and (problem.code != types.CONNECTION_CLOSED or self.over.is_set()):
+                raise
+            await self._sdk.initialize()
+        except (RuntimeError, pydantic.ValidationError):
+            await self._sdk.initialize()
+
+    # -- asking -------------------------------------------------------------------------------------
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """``tools/call``. Not by the SDK's own method, which would check the result by a stranger's schema with
+        Python's regular expressions, in this loop."""
+        params = types.CallToolRequestParams(name=name, arguments=dict(arguments))
+        request = types.CallToolRequest(params=params)
+        return await self._sdk.send_request(request, CALL_RESULT, request_read_timeout_seconds=CALL_SECONDS)
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> Any:
+        """``prompts/get``."""
+        params = types.GetPromptRequestParams(name=name, arguments=dict(arguments))
+        return await self._sdk.send_request(types.GetPromptRequest(params=params), PROMPT_RESULT)
+
+    async def read(self, uri: str) -> Any:
+        """``resources/read``."""
+        params = types.ReadResourceRequestParams(uri=uri)
+        return await self._sdk.send_request(types.ReadResourceRequest(params=params), READ_RESULT)
+
+    async def answers(self) -> bool:
+        """Whether the server is still there; where it is not, the session is over."""
+        question = types.DiscoverRequest() if self.is_modern else types.PingRequest()
+        with anyio.move_on_after(min(PING_SECONDS, self.limits.ping_seconds)):
+            try:
+                await self._sdk.send_request(question, types.EmptyResult)
+            except pydantic.ValidationError:
+                return True
+            except MCPError as problem:
+                if problem.code not in FAULTS and not _is_ended(problem):
+                    return True  # it answered, whatever it said
+            else:
+                return True
+        self.over.set()
+        return False
+
+    # -- listing ------------------------------------------------------------------------------------
+
+    async def listed(self, before: Listing | None = None) -> Listing:
+        """What the server offers now. A list that cannot be had is a finding, and stays what it was ``before``."""
+        async with self._listing:
+            self.stale = anyio.Event()
+            findings: list[Finding] = []
+            offers = self._sdk.server_capabilities or types.ServerCapabilities()
+            rows = {
+                key: await self._rows(key, method, findings) if getattr(offers, key) is not None else []
+                for key, method in {
+                    "tools": self._sdk.list_tools,
+                    "prompts": self._sdk.list_prompts,
+                    "resources": self._sdk.list_resources,
+                }.items()
+            }
+        listing = Reader(self.server, self._about()).listing(*(rows[key] or () for key in rows), findings=findings)
+        kept = {key: getattr(before, key) for key, given in rows.items() if given is None and before is not None}
+        return Listing(**{**listing.__dict__, **kept})
+
+    def _about(self) -> dict[str, str]:
+        info = self._sdk.server_info
+        about = {"instructions": self._sdk.instructions or ""}
+        if info is not None:
+            about |= {"title": info.title or info.name, "version": info.version}
+        return about
+
+    async def _rows(self, key: str, method: Callable[..., Any], findings: list[Finding]) -> list[Any] | None:
+        """The rows of one list, page by page; None where not even the first page could be had."""
+        rows: list[Any] = []
+        seen: set[str | None] = set()
+        cursor: str | None = None
+        for _ in range(self.limits.max_pages):
+            seen.add(cursor)
+            try:
+                page = await method(params=types.PaginatedRequestParams(cursor=cursor))
+            except (MCPError, pydantic.ValidationError) as problem:
+                if self.over.is_set() or (isinstance(problem, MCPError) and problem.code in FAULTS):
+                    raise
+                self._note(findings, "unreadable_list", key, _said(problem))
+                return rows if len(seen) > 1 else None
+            rows += self._told(key, page, findings)
+            cursor = page.next_cursor
+            if len(rows) > self.limits.max_items or (cursor is not None and len(rows) == self.limits.max_items):
+                self._note(findings, "too_many", key, f"over {self.limits.max_items:,}; the rest is left out")
+                return rows[: self.limits.max_items]
+            if cursor is None:
+                return rows
+            if cursor in seen:
+                self._note(findings, "endless_list", key, "a page leads back to an earlier one; reading ended there")
+                return rows
+        self._note(findings, "endless_list", key, f"over {self.limits.max_pages:,} pages; reading ended there")
+        return rows
+
+    def _told(self, key: str, page: Any, findings: list[Finding]) -> list[Any]:
+        kind = {"tools": "mcp_tool", "prompts": "mcp_prompt", "resources": "resource"}[key]
+        for row, reason in self._sieve.refused:
+            name = row.get("name") if isinstance(row, dict) else None
+            name = name if isinstance(name, str) else "?"
+            findings.append(finding("error", "invalid_entry", f"{kind}:{self.server}/{name}"[:80], reason))
+        self._sieve.refused.clear()
+        taken = {item.name for item in getattr(page, key)}
+        for row in self._sieve.rows:
+            if row["name"] not in taken:
+                reason = "its x-mcp-header annotations are not allowed"
+                findings.append(finding("error", "invalid_entry", f"{kind}:{self.server}/{row['name']}"[:80], reason))
+        return [row for row in self._sieve.rows if row["name"] in taken]
+
+    def _note(self, findings: list[Finding], kind: str, key: str, message: str) -> None:
+        findings.append(finding("error", kind, f"mcp_server:{self.server}", f"{key}: {message}", key))
+
+    # -- watching -----------------------------------------------------------------------------------
+
+    async def ping(self) -> None:
+        """Ask now and then, until there is no answer."""
+        while True:
+            await anyio.sleep(self.limits.ping_seconds)
+            if not await self.answers():
+                return
+
+    async def hear(self) -> None:
+        """Keep the stream open on which newer servers tell of changes."""
+        offers = self._sdk.server_capabilities or types.ServerCapabilities()
+        wanted = {
+            f"{key}_list_changed": True
+            for key in ("tools", "prompts", "resources")
+            if getattr(getattr(offers, key), "list_changed", None)
+        }
+        while wanted and not self.over.is_set():
+            try:
+                async with listen(self._sdk, **wanted) as changes:  # type: ignore[arg-type]
+                    async for _ in changes:
+                        self.stale.set()
+            except MCPError as problem:
+                if problem.code not in FAULTS:
+                    return  # it does not do that
+            except (SubscriptionLost, TimeoutError):
+                pass
+            await anyio.sleep(RELISTEN_SECONDS)
+            if await self.answers():
+                self.stale.set()  # what was told meanwhile was not heard
+
+
+@asynccontextmanager
+async def opened(
+    server: str, config: ServerConfig, limits: MCPLimits, child: Child | None, session: Session
+) -> AsyncIterator[None]:
+    """The wire and the session on it; a protocol is agreed on.
+
+    Raises: OSError, MCPError, RuntimeError, pydantic.ValidationError, and groups of them.
+    """
+    if isinstance(config, StdioServer):
+        assert child is not None
+        transport: Any = stdio_transport(config, limits, child)
+    else:
+        from rlm.tools.mcp.web import http_transport
+
+        transport = http_transport(config, limits)
+    async with transport as (read, write):
+        inbox = Inbox(read)
+        session._sieve = Sieve(
+            inbox, Outbox(write, inbox), version=lambda: session._sdk.protocol_version, most=limits.max_items
+        )
+        session._sdk = ClientSession(
+            dispatcher=session._sieve,
+            read_timeout_seconds=limits.answer_seconds,
+            message_handler=session.told,
+            client_info=types.Implementation(name="prolog-rlm", version=_version()),
+        )
+        async with session._sdk:
+            await session.agree()
+            yield
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("prolog-rlm")
+    except importlib.metadata.PackageNotFoundError:
+        return "0"
+
+
+def _is_ended(problem: MCPError) -> bool:
+    """Whether the server over HTTP knows the session no more: it did nothing of what was asked."""
+    return problem.code == types.INVALID_REQUEST and problem.message == "Session terminated"
+
+
+def is_safe_again(problem: MCPError) -> bool:
+    """Whether the request was certainly not carried out."""
+    return problem.code == UNREACHED or _is_ended(problem)
+
+
+def is_fault(problem: MCPError) -> bool:
+    """Whether it may be the line that failed, and not what was asked."""
+    return problem.code in FAULTS or _is_ended(problem)
+
+
+def _said(problem: Exception) -> str:
+    if isinstance(problem, MCPError):
+        return f"the server answered with error {problem.code}: {problem.message[:300]}"
+    return "the server's answer is no such list"
+
+
+def refused(kind: str, server: str, what: str, **detail: Any) -> ToolError:
+    """An error about a server."""
+    return ToolError(kind, f"MCP server {server!r}: {what}", {"server": server, **detail})
