@@ -22,7 +22,7 @@ from rlm.runtime.context.view import Stretch, View
 Each = Literal["occurrence", "line"]
 
 REACH = 16 * 1024
-MOST_INSTRUCTIONS = 10_000
+MOST_INSTRUCTIONS = 50_000
 """The longest program that RE2 may make of a pattern."""
 
 _MEMORY = 8 * 1024 * 1024

@@ -15,9 +15,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from rlm.errors import ConfigurationError, RlmError, ToolError, did_you_mean
+from rlm.errors import ConfigurationError, ToolError, did_you_mean
 from rlm.model.unit import Unit
-from rlm.tools.mcp.config import MCPLimits, StdioServer, checked_name, leaves, scrubbed, server_of
+from rlm.tools.mcp.config import MCPLimits, checked_name, leaves, scrubbed, server_of
 from rlm.tools.mcp.home import Gone, Home
 from rlm.tools.mcp.listing import Finding, Listing, ServerTool
 
@@ -62,6 +62,7 @@ class MCPClient:
         self.limits = limits or MCPLimits()
         self._server = server_of(name, server)
         self._listing = Listing(name, Unit(f"mcp_server:{name}", trust="stranger", available=False))
+        self._shown = self._listing
         self._connected = False
         self._problem = "it was not opened"
         self._listeners: list[Listener] = []
@@ -251,7 +252,7 @@ class MCPClient:
             raise self._error("tool_failed", f"{tool.name}: {said}", tool=tool.unit.id)
         if tool.output_schema is not None:
             self._check_result(tool, result.structured_content)
-        return value_of(result)
+        return scrubbed(value_of(result), self._server)
 
     def _check_current(self, tool: ServerTool) -> None:
         now = self._listing.tools.get(tool.name)
@@ -306,11 +307,11 @@ class MCPClient:
         return contents_of(result, self.limits.max_content_bytes, known.unit.id if known is not None else uri)
 
     async def _asked(self, ask: Callable[[Session], Awaitable[T]], attempts: int) -> T:
-        """An answer; made anew where that does nothing twice, or where ``attempts`` allow it."""
+        """An answer; asked for anew where that does nothing twice, or where ``attempts`` allow it."""
         import pydantic
         from mcp.shared.exceptions import MCPError
 
-        from rlm.tools.mcp.session import is_fault, is_safe_again
+        from rlm.tools.mcp.session import is_safe_again
 
         tried = 0
         while True:
@@ -319,17 +320,25 @@ class MCPClient:
             try:
                 return await ask(session)
             except MCPError as problem:
-                if not is_fault(problem):
+                if not await self._is_fault(session, problem):
                     raise self._answered(problem) from None
-                if session.child is None and await session.answers() and not is_safe_again(problem):
-                    raise self._answered(problem) from None
-                session.over.set()
-                if tried > attempts + (1 if is_safe_again(problem) else -1):
+                if tried >= attempts + (2 if is_safe_again(problem) else 0):
                     what = f"the line broke, and whether it did what was asked is not known ({problem.message})"
                     raise self._error("connection_lost", self._clean(what)) from None
                 await self._settled(session)
             except pydantic.ValidationError:
                 raise self._error("invalid_result", "its answer is none that the protocol knows") from None
+
+    async def _is_fault(self, session: Session, problem: Any) -> bool:
+        """Whether the line failed; otherwise the error is the server's answer."""
+        from rlm.tools.mcp.session import is_broken_off, is_fault
+
+        if not is_fault(problem):
+            return False
+        if session.over.is_set():
+            return True
+        there = session.is_process or await session.answers()
+        return is_broken_off(problem) or not there
 
     def _answered(self, problem: Any) -> ToolError:
         """The error that a server gave as its answer."""
@@ -347,11 +356,11 @@ class MCPClient:
         """The session, which is waited for where there is none."""
         import anyio
 
+        self._kick.set()
         with anyio.move_on_after(self.limits.reconnect_seconds):
             while self._session is None or self._session.over.is_set():
                 if self._closing:
                     break
-                self._kick.set()
                 await self._changed.wait()
             else:
                 return self._session
@@ -362,7 +371,7 @@ class MCPClient:
         import anyio
 
         with anyio.move_on_after(self.limits.reconnect_seconds):
-            while self._session is session:
+            while self._session is session and session.over.is_set():
                 await self._changed.wait()
 
     def _end(self) -> None:
@@ -402,24 +411,23 @@ class MCPClient:
         """Connect and stay connected; why that came to an end."""
         import anyio
 
-        from rlm.tools.mcp.session import Session, opened
-        from rlm.tools.mcp.stdio import Child
+        from rlm.tools.mcp.session import Session, line_of, opened
 
-        child = Child() if isinstance(self._server, StdioServer) else None
-        session = Session(self.name, self.limits, child)
+        line = line_of(self._server)
+        session = Session(self.name, self.limits, line)
         deadline = anyio.current_time() + self.limits.connect_seconds
         with anyio.CancelScope(deadline=deadline) as self._scope:
             try:
-                async with opened(self.name, self._server, self.limits, child, session):
+                async with opened(self._server, session):
                     self._listing = await session.listed(self._listing)
                     self._scope.deadline = math.inf
                     await self._stayed(session)
                     self._scope.deadline = anyio.current_time() + self.limits.close_seconds
             except Exception as problem:  # noqa: BLE001 - whatever the SDK or a server brings about
-                return self._described(problem, child)
+                return self._described(problem, line)
         if self._scope.cancelled_caught and not self._closing and not self._connected:
-            return self._described(TimeoutError(f"no answer within {self.limits.connect_seconds:g} s"), child)
-        return self._described(None, child)
+            return self._described(TimeoutError(f"no answer within {self.limits.connect_seconds:g} s"), line)
+        return self._described(None, line)
 
     async def _stayed(self, session: Session) -> None:
         """Follow the server's changes until the session is over."""
@@ -431,7 +439,7 @@ class MCPClient:
             self._opening.set_result(None)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._follow, session)
-            if session.child is None:
+            if not session.is_process:
                 tasks.start_soon(session.ping)
             if session.is_modern:
                 tasks.start_soon(session.hear)
@@ -466,9 +474,12 @@ class MCPClient:
         """Let everybody know."""
         import anyio
 
-        self._connected, self._problem = connected, problem
+        before = (self._connected, self._shown)
+        self._connected, self._problem, self._shown = connected, problem, self._listing
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
+        if before == (connected, self._listing):
+            return
         for listener in tuple(self._listeners):
             try:
                 listener(self)
@@ -477,7 +488,7 @@ class MCPClient:
 
     # -- words --------------------------------------------------------------------------------------
 
-    def _described(self, problem: BaseException | None, child: Any) -> str:
+    def _described(self, problem: BaseException | None, line: Any) -> str:
         """Why a connection could not be made or ended, in words without secrets."""
         said = []
         if problem is not None:
@@ -486,12 +497,12 @@ class MCPClient:
                 said.append(f"{first.filename or self._server.place} was not found")
             else:
                 said.append(str(first).splitlines()[0] if str(first) else type(first).__name__)
-        if child is not None and child.last_words:
-            said.append(child.last_words)
+        if line.last_words:
+            said.append(line.last_words)
         return self._clean("; ".join(said) or "the connection ended")
 
     def _clean(self, text: str) -> str:
-        return scrubbed(text, self._server)[:MAX_SAID]
+        return str(scrubbed(text, self._server))[:MAX_SAID]
 
     def _error(self, kind: str, what: str, **detail: Any) -> ToolError:
         return ToolError(kind, f"MCP server {self.name!r}: {what}", {"server": self.name, **detail})

@@ -24,11 +24,12 @@ from rlm.errors import ConfigurationError, did_you_mean
 from rlm.model.base import Noun
 
 MAX_CONFIG_BYTES = 1024 * 1024
-LEAST_SECRET = 6
-"""A shorter value is no secret that could be found in a text."""
+LEAST_SECRET = 8
+"""A shorter value is no secret that could be told from other words of a text."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+_TELLING = re.compile(r"auth|token|key|secret|passw|credential|cookie", re.IGNORECASE)
 _STDIO = frozenset({"stdio"})
 _HTTP = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
 _OTHER_HOSTS = frozenset({"alwaysAllow", "autoApprove", "description", "disabled", "timeout", "type"})
@@ -82,8 +83,8 @@ class StdioServer(Noun):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Values that no text of ours may hold."""
-        return tuple(value.get_secret_value() for value in self.env.values())
+        """Values that nothing which comes from it may hold: those of ``env`` whose names tell that they are secret."""
+        return tuple(value.get_secret_value() for name, value in self.env.items() if _TELLING.search(name))
 
 
 class HTTPServer(Noun):
@@ -121,7 +122,8 @@ class HTTPServer(Noun):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Values that no text of ours may hold; of a callable's headers none is known."""
+        """Values that nothing which comes from it may hold: of headers, and what is in the URL. Of a callable's
+        headers none is known."""
         parts = urlsplit(self.url)
         values = [parts.password or "", *(value for _, value in parse_qsl(parts.query))]
         if isinstance(self.headers, Mapping):
@@ -140,12 +142,22 @@ class HTTPServer(Noun):
 ServerConfig: TypeAlias = StdioServer | HTTPServer
 
 
-def scrubbed(text: str, server: ServerConfig) -> str:
-    """The text without the secrets of a server's configuration."""
-    for secret in sorted(server.secrets, key=len, reverse=True):
-        if len(secret) >= LEAST_SECRET:
-            text = text.replace(secret, "[secret]")
-    return text
+def scrubbed(value: Any, server: ServerConfig) -> Any:
+    """A text or other JSON data without the secrets of a server's configuration, which a server may repeat."""
+    secrets = sorted({each for each in server.secrets if len(each) >= LEAST_SECRET}, key=len, reverse=True)
+    return _scrubbed(value, secrets) if secrets else value
+
+
+def _scrubbed(value: Any, secrets: list[str]) -> Any:
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, "[secret]")
+        return value
+    if isinstance(value, list):
+        return [_scrubbed(item, secrets) for item in value]
+    if isinstance(value, dict):
+        return {_scrubbed(key, secrets): _scrubbed(item, secrets) for key, item in value.items()}
+    return value
 
 
 def checked_name(name: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import dataclasses
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -15,12 +16,12 @@ from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from rlm.errors import ToolError
 from rlm.tools.mcp.codes import BROKEN_OFF, UNREACHED
-from rlm.tools.mcp.config import MCPLimits, ServerConfig, StdioServer
+from rlm.tools.mcp.config import HTTPServer, MCPLimits, ServerConfig, StdioServer
 from rlm.tools.mcp.listing import Finding, Listing, Reader, finding
 from rlm.tools.mcp.sieve import Inbox, Outbox, Sieve
 from rlm.tools.mcp.stdio import Child, stdio_transport
+from rlm.tools.mcp.web import Line, http_transport
 
 T = TypeVar("T")
 
@@ -28,7 +29,7 @@ CALL_SECONDS = 3600.0
 """Above any time limit of a tool: who calls ends the call."""
 
 PING_SECONDS = 5.0
-RELISTEN_SECONDS = 1.0
+RELISTEN_SECONDS, LASTING_SECONDS = 0.5, 30.0
 
 CHANGES = (
     types.ToolListChangedNotification,
@@ -44,21 +45,33 @@ READ_RESULT: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(types.ReadResource
 class Session:
     """A session under way. ``over`` is set where it ended or is to end, ``stale`` where a list changed.
 
-    ``child`` is the process, for a server that is one.
+    Args:
+        server: the host's name for it.
+        line: the process, or the line to an address.
     """
 
-    def __init__(self, server: str, limits: MCPLimits, child: Child | None) -> None:
-        self.server, self.limits, self.child = server, limits, child
-        self.over = child.ended if child is not None else anyio.Event()
+    def __init__(self, server: str, limits: MCPLimits, line: Child | Line) -> None:
+        self.server, self.limits, self.line = server, limits, line
+        self.over = line.ended
         self.stale = anyio.Event()
         self._listing = anyio.Lock()
         self._sdk: ClientSession
         self._sieve: Sieve
 
     @property
+    def is_process(self) -> bool:
+        """Whether the server is a process of ours, whose end is noticed by itself."""
+        return isinstance(self.line, Child)
+
+    @property
     def is_modern(self) -> bool:
         """Whether changes are told on a stream that the client opens (2026-07-28 and later)."""
         return self._sdk.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    def flooded(self) -> None:
+        """Give the server up."""
+        self.line.trouble = "it sent requests of its own and did not read the answers"
+        self.over.set()
 
     async def told(self, message: Any) -> None:
         """Hear a notification."""
@@ -129,7 +142,7 @@ class Session:
             }
         listing = Reader(self.server, self._about()).listing(*(rows[key] or () for key in rows), findings=findings)
         kept = {key: getattr(before, key) for key, given in rows.items() if given is None and before is not None}
-        return Listing(**{**listing.__dict__, **kept})
+        return dataclasses.replace(listing, **kept)
 
     def _about(self) -> dict[str, str]:
         info = self._sdk.server_info
@@ -199,7 +212,9 @@ class Session:
             for key in ("tools", "prompts", "resources")
             if getattr(getattr(offers, key), "list_changed", None)
         }
+        pause = RELISTEN_SECONDS
         while wanted and not self.over.is_set():
+            began = anyio.current_time()
             try:
                 async with listen(self._sdk, **wanted) as changes:  # type: ignore[arg-type]
                     async for _ in changes:
@@ -209,28 +224,28 @@ class Session:
                     return  # it does not do that
             except (SubscriptionLost, TimeoutError):
                 pass
-            await anyio.sleep(RELISTEN_SECONDS)
+            lasted = anyio.current_time() - began > LASTING_SECONDS
+            pause = RELISTEN_SECONDS if lasted else min(2 * pause, LASTING_SECONDS)
+            await anyio.sleep(pause)
             if await self.answers():
                 self.stale.set()  # what was told meanwhile was not heard
 
 
 @asynccontextmanager
-async def opened(
-    server: str, config: ServerConfig, limits: MCPLimits, child: Child | None, session: Session
-) -> AsyncIterator[None]:
+async def opened(config: ServerConfig, session: Session) -> AsyncIterator[None]:
     """The wire and the session on it; a protocol is agreed on.
 
     Raises: OSError, MCPError, RuntimeError, pydantic.ValidationError, and groups of them.
     """
+    limits, line = session.limits, session.line
     if isinstance(config, StdioServer):
-        assert child is not None
-        transport: Any = stdio_transport(config, limits, child)
+        assert isinstance(line, Child)
+        transport: Any = stdio_transport(config, limits, line)
     else:
-        from rlm.tools.mcp.web import http_transport
-
-        transport = http_transport(config, limits)
+        assert isinstance(line, Line)
+        transport = http_transport(config, limits, line)
     async with transport as (read, write):
-        inbox = Inbox(read)
+        inbox = Inbox(read, session.flooded)
         session._sieve = Sieve(
             inbox, Outbox(write, inbox), version=lambda: session._sdk.protocol_version, most=limits.max_items
         )
@@ -243,6 +258,11 @@ async def opened(
         async with session._sdk:
             await session.agree()
             yield
+
+
+def line_of(config: ServerConfig) -> Child | Line:
+    """What a session with such a server goes over."""
+    return Line() if isinstance(config, HTTPServer) else Child()
 
 
 def _version() -> str:
@@ -267,12 +287,12 @@ def is_fault(problem: MCPError) -> bool:
     return problem.code in FAULTS or _is_ended(problem)
 
 
+def is_broken_off(problem: MCPError) -> bool:
+    """Whether it is certain that the line failed."""
+    return problem.code == BROKEN_OFF or is_safe_again(problem)
+
+
 def _said(problem: Exception) -> str:
     if isinstance(problem, MCPError):
         return f"the server answered with error {problem.code}: {problem.message[:300]}"
     return "the server's answer is no such list"
-
-
-def refused(kind: str, server: str, what: str, **detail: Any) -> ToolError:
-    """An error about a server."""
-    return ToolError(kind, f"MCP server {server!r}: {what}", {"server": server, **detail})

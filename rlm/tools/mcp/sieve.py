@@ -71,10 +71,13 @@ def _reason(problem: Exception) -> str:
 
 
 class Inbox:
-    """What a session reads from, with an end to it where a server asks and asks and reads no answer."""
+    """What a session reads from, with an end to it where a server asks and asks and reads no answer.
 
-    def __init__(self, read: Any) -> None:
-        self._read = read
+    ``flooded`` is called then.
+    """
+
+    def __init__(self, read: Any, flooded: Callable[[], None]) -> None:
+        self._read, self._flooded = read, flooded
         self.unanswered = 0
 
     async def receive(self) -> Any:
@@ -82,6 +85,7 @@ class Inbox:
         if isinstance(item, SessionMessage) and isinstance(item.message, types.JSONRPCRequest):
             self.unanswered += 1
             if self.unanswered > MAX_UNANSWERED:
+                self._flooded()
                 raise anyio.EndOfStream
         return item
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
@@ -22,6 +23,23 @@ SILENCE_SECONDS = 300.0
 """A stream that says nothing for so long is opened anew."""
 
 
+class Line:
+    """What can be told of a line to a server; ``ended`` is set where the session on it is over."""
+
+    def __init__(self) -> None:
+        self.ended = anyio.Event()
+        self.trouble = ""
+        self.status: int | None = None
+
+    @property
+    def last_words(self) -> str:
+        """What is known of why it ended."""
+        said = [self.trouble] if self.trouble else []
+        if self.status is not None:
+            said.append(f"it answered with HTTP status {self.status}")
+        return "; ".join(said)
+
+
 class TooLarge(httpx2.StreamError):
     """A body over the limit, or one that would have to be unpacked."""
 
@@ -29,13 +47,13 @@ class TooLarge(httpx2.StreamError):
 class BoundedClient(httpx2.AsyncClient):
     """A client whose answers are bounded, and whose faults are answers."""
 
-    def __init__(self, server: HTTPServer, limit: int) -> None:
+    def __init__(self, server: HTTPServer, limit: int, line: Line) -> None:
         super().__init__(
             timeout=httpx2.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
             trust_env=server.host not in ("localhost", "127.0.0.1", "::1"),  # no proxy reaches our own loopback
             follow_redirects=False,
         )
-        self._server, self._limit = server, limit
+        self._server, self._limit, self._line = server, limit, line
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """As httpx2 does it, with the host's headers and our limits."""
@@ -47,6 +65,7 @@ class BoundedClient(httpx2.AsyncClient):
             return _fault(request, UNREACHED, problem)
         except httpx2.TransportError as problem:
             return _fault(request, BROKEN_OFF, problem)
+        self._line.status = response.status_code if response.status_code in (401, 403) else None
         packed = response.headers.get("content-encoding", "identity") != "identity"
         streamed = response.headers.get("content-type", "").startswith("text/event-stream")
         if packed or not streamed:
@@ -89,10 +108,10 @@ def _fault(request: httpx2.Request, code: int, problem: Exception) -> httpx2.Res
 
 
 @asynccontextmanager
-async def http_transport(server: HTTPServer, limits: MCPLimits) -> AsyncIterator[Any]:
+async def http_transport(server: HTTPServer, limits: MCPLimits, line: Line) -> AsyncIterator[Any]:
     """The streams of a session over HTTP."""
     limit = limits.max_message_bytes
     async with contextlib.AsyncExitStack() as stack:
-        client = await stack.enter_async_context(BoundedClient(server, limit))
+        client = await stack.enter_async_context(BoundedClient(server, limit, line))
         transport = streamable_http_client(server.url, http_client=client, max_sse_event_size=limit)
         yield await stack.enter_async_context(transport)

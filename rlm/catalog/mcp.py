@@ -1,0 +1,163 @@
+"""MCP servers in a catalog: what they offer, as units and as tools that can be executed, kept in step with them.
+
+A server describes; the host decides. Of what a server says only text, schemas and names come in, as a stranger's;
+its hints about a tool's effects are recorded in the listing and believed in nothing.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rlm.catalog.imports import HOST_FIELDS
+from rlm.errors import CatalogError, ConfigurationError, did_you_mean
+from rlm.model.base import Noun
+from rlm.model.unit import Trust, Unit
+from rlm.tools.mcp.client import MCPClient
+from rlm.tools.mcp.config import MCPLimits, servers_of
+from rlm.tools.mcp.listing import Listing
+from rlm.tools.mcp.tools import tool_of
+from rlm.tools.tool import DEFAULT_MAX_RESULT_BYTES, DEFAULT_TIME_LIMIT, Effect, Projection, Tool
+
+if TYPE_CHECKING:
+    from rlm.catalog.catalog import Catalog
+
+MCP_FIELDS = frozenset({"namespace", "category", "trust", "mandatory", "priority", "activation", "visible"})
+assert MCP_FIELDS <= HOST_FIELDS
+
+
+class MCPTools(Noun):
+    """The host's word on the tools of servers.
+
+    Args:
+        effects: effects by tool: ``{"search": "read"}``, or ``{"files/search": "read"}`` where several servers have it.
+        default_effect: of all others.
+        time_limit: seconds of one call.
+        max_result_bytes: bytes of JSON that a result may have.
+        projection: what is given of a larger one.
+    """
+
+    effects: dict[str, Effect] = {}
+    default_effect: Effect = Effect.WRITE
+    time_limit: float = DEFAULT_TIME_LIMIT
+    max_result_bytes: int = DEFAULT_MAX_RESULT_BYTES
+    projection: Projection = Projection.FULL
+
+    def effect_of(self, server: str, name: str) -> Effect:
+        """The effect of a tool."""
+        return self.effects.get(f"{server}/{name}", self.effects.get(name, self.default_effect))
+
+
+def clients_of(given: Any, limits: MCPLimits | None) -> tuple[dict[str, MCPClient], list[MCPClient]]:
+    """The connections by name, and those among them that were made here.
+
+    Raises: ConfigurationError, as ``rlm.tools.mcp.config.servers_of``.
+    """
+    if isinstance(given, MCPClient):
+        return {given.name: given}, []
+    made = {name: MCPClient(name, server, limits=limits) for name, server in servers_of(given).items()}
+    return made, list(made.values())
+
+
+def checked_host(host: Mapping[str, Any]) -> dict[str, Any]:
+    """The host's fields of units. Raises: CatalogError ``unknown_field``; UnitError."""
+    for field in host:
+        if field not in MCP_FIELDS:
+            hint = did_you_mean(field, MCP_FIELDS)
+            what = f"{field!r} is no field that MCP servers take from the host{hint}"
+            raise CatalogError("unknown_field", what, {"field": field})
+    Unit("mcp_server:host", **host)
+    return dict(host)
+
+
+def check_effects(tools: MCPTools, clients: Mapping[str, MCPClient]) -> None:
+    """Raise where the host gives an effect to a tool that no server has. ConfigurationError ``unknown_tool``."""
+    names = [name for client in clients.values() for name in client.listing.tools]
+    names += [f"{client.name}/{name}" for client in clients.values() for name in client.listing.tools]
+    for name in tools.effects:
+        if name not in names:
+            hint = did_you_mean(name, names)
+            what = f"effects: no server has a tool {name!r}{hint}"
+            raise ConfigurationError("unknown_tool", what, {"tool": name})
+
+
+class Placement:
+    """What one server has in one catalog.
+
+    Where the host took a unit out, it stays out; where the host replaced one, the host's stays, and follows the
+    server only in whether it is there.
+    """
+
+    def __init__(self, catalog: Catalog, client: MCPClient, tools: MCPTools, host: Mapping[str, Any]) -> None:
+        self._catalog = weakref.ref(catalog)
+        self._client = client
+        self._tools, self._host = tools, dict(host)
+        self._placed: dict[str, Unit] = {}
+        self._taken_out: set[str] = set()
+        self._made: dict[str, tuple[str, Tool]] = {}
+        self._first = True
+
+    def __call__(self, client: MCPClient) -> None:
+        """Bring the catalog into step with the server; a catalog that is gone is no error."""
+        catalog = self._catalog()
+        if catalog is not None and not catalog.destroyed:
+            self.place(catalog)
+
+    def place(self, catalog: Catalog) -> None:
+        """Bring the catalog into step with the server, in one change.
+
+        Raises: CatalogError ``duplicate_unit``, the first time, where another unit has an id of the server's.
+        """
+        listing, connected = self._client.listing, self._client.connected
+        tools = self._tools_of(listing)
+        with catalog.changing():
+            known = catalog.units
+            self._taken_out |= {id for id in self._placed if id not in known}
+            wanted = {
+                unit.id: unit.model_copy(update={**self._host, "available": connected})
+                for unit in listing.units
+                if unit.id not in self._taken_out
+            }
+            foreign = [id for id in wanted if id in known and id not in self._placed]
+            if foreign and self._first:
+                what = f"there is another {foreign[0]}; give the server another name, or remove that unit"
+                raise CatalogError("duplicate_unit", what, {"unit": foreign[0], "units": foreign})
+            units = [self._merged(unit, known) for id, unit in wanted.items() if id not in foreign]
+            ours = {unit.id for unit in units}
+            gone = [id for id in self._placed if id not in ours]
+            catalog.exchange(gone, units, [tool for tool in tools if tool.id in ours])
+            self._placed = {id: wanted[id] for id in ours}
+            self._first = False
+
+    def _merged(self, unit: Unit, known: Mapping[str, Unit]) -> Unit:
+        """The host's unit in the place of ours, where the host replaced it."""
+        there, ours = known.get(unit.id), self._placed.get(unit.id)
+        if there is None or ours is None or there.digest == ours.digest:
+            return unit
+        if there.model_copy(update={"available": ours.available}).digest == ours.digest:
+            return unit
+        return there.model_copy(update={"available": unit.available})
+
+    def _tools_of(self, listing: Listing) -> list[Tool]:
+        """The tools of the listing; one that did not change is the very same object."""
+        made: dict[str, tuple[str, Tool]] = {}
+        for name, described in listing.tools.items():
+            digest, tool = self._made.get(name, ("", None))
+            if tool is None or digest != described.digest:
+                tool = self._tool(name, described)
+            made[name] = (described.digest, tool)
+        self._made = made
+        return [tool for _, tool in made.values()]
+
+    def _tool(self, name: str, described: Any) -> Tool:
+        tools = self._tools
+        return tool_of(
+            self._client,
+            described,
+            tools.effect_of(self._client.name, name),
+            time_limit=tools.time_limit,
+            max_result_bytes=tools.max_result_bytes,
+            projection=tools.projection,
+            trust=Trust(self._host.get("trust", Trust.STRANGER)),
+        )
