@@ -33,6 +33,9 @@ _HOMES = {
     "Grant": "rlm.tools.grant",
     "Kind": "rlm.model.unit",
     "Ledger": "rlm.model.ledger",
+    "MCPClient": "rlm.tools.mcp.client",
+    "MCPLimits": "rlm.tools.mcp.config",
+    "MCPTools": "rlm.catalog.mcp",
     "Message": "rlm.model.turn",
     "Mode": "rlm.model.policy",
     "Pin": "rlm.skills.profile",
@@ -61,6 +64,7 @@ _HOMES = {
     "cancelled": "rlm.tools.cancellation",
     "chat": "rlm.runtime.chat",
     "compile": "rlm.compiler.compile",
+    "load_mcp_config": "rlm.tools.mcp.config",
     "complete": "rlm.runtime.complete",
     "replay": "rlm.runtime.complete",
     "run_plan": "rlm.runtime.complete",
@@ -72,6 +76,7 @@ __all__ = [*_HOMES, "__version__", "errors"]
 if TYPE_CHECKING:
     from rlm import errors as errors
     from rlm.catalog.catalog import Catalog as Catalog
+    from rlm.catalog.mcp import MCPTools as MCPTools
     from rlm.compiler.compile import acompile as acompile
     from rlm.compiler.compile import compile as compile  # noqa: A004
     from rlm.compiler.session import Session as Session

@@ -36,6 +36,16 @@ def test_a_missing_prolog_is_told_with_the_command_that_installs_it(
     assert locate.how_to_install() in printed
 
 
+def test_what_is_missing_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("RLM_LOCAL_MODEL", "/nowhere/model.gguf")
+    monkeypatch.setattr(doctor, "_version", lambda package: None if package in ("mcp", "wordllama") else "1")
+    doctor.show(doctor.report())
+    printed = capsys.readouterr().out
+    assert printed.count("pip install 'prolog-rlm[mcp]'") == 1
+    assert printed.count("pip install 'prolog-rlm[semantic]'") == 1
+    assert printed.count("/nowhere/model.gguf") == 1
+
+
 def test_a_prolog_that_kills_its_process_does_not_kill_the_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_TRY", "import os; os.abort()")
     state = doctor.report()

@@ -6,10 +6,12 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlm.catalog.executables import Executables
 from rlm.catalog.facts import said_of
 from rlm.catalog.postings import Postings, numpy_is_there
 from rlm.catalog.relations import check_batch
@@ -21,8 +23,13 @@ from rlm.symbolic.engine import engine
 from rlm.symbolic.values import JsonValue
 
 if TYPE_CHECKING:
+    from rlm.catalog.mcp import MCPTools
     from rlm.skills.library import Library
     from rlm.skills.limits import SkillPolicy
+    from rlm.tools.mcp.client import MCPClient
+    from rlm.tools.mcp.config import MCPLimits
+    from rlm.tools.registry import Registry
+    from rlm.tools.tool import Tool
 
 STEMMERS = (
     *("none", "danish", "dutch", "english", "finnish", "french", "german", "hungarian", "italian"),
@@ -72,6 +79,8 @@ class Catalog:
         self._lock = threading.RLock()
         self._units: dict[str, Unit] = {}
         self._skill_files: dict[str, tuple[str, ...]] = {}
+        self._executables = Executables()
+        self._clients: list[MCPClient] = []
         self._snapshot: Snapshot | None = None
         self._sum = 0
         self._revision = 0
@@ -128,6 +137,16 @@ class Catalog:
                 self._snapshot = Snapshot(self._revision, self._units, f"{self._sum:064x}", self._stemmer)
             return self._snapshot
 
+    @property
+    def registry(self) -> Registry:
+        """The tools of this catalog that can be executed: those of ``add_tools`` and ``add_mcp`` whose units are
+        still there. No handler is in a unit, and nothing of the registry is ever compiled.
+
+        Raises: ConfigurationError ``invalid_schema``, ``not_importable``, for a tool that could never run.
+        """
+        with self._lock:
+            return self._executables.registry
+
     @classmethod
     def living(cls) -> int:
         """How many catalogs of this process are not destroyed."""
@@ -171,6 +190,32 @@ class Catalog:
                 self._apply({id: unit for id, unit in self._units.items() if id not in gone})
             return self._revision
 
+    def exchange(
+        self, gone: Iterable[str | Identified], units: Iterable[Unit], tools: Iterable[Tool] = ()
+    ) -> int:
+        """Take units out and put others in or in the place of those with their ids, in one change.
+
+        Args:
+            gone: ids; of what is not there nothing is taken out.
+            units: as in ``add``; they may require what is not there.
+            tools: what can be executed for some of the units.
+
+        Raises: CatalogError, as ``add``; ConfigurationError, as ``registry``. Nothing is changed then.
+        """
+        with self._lock:
+            self._alive()
+            out = {id_of(unit) for unit in gone}
+            kept = {id: unit for id, unit in self._units.items() if id not in out}
+            changed = check_batch(kept, units, replace=True, allow_missing=True)
+            self._executables.put(tools)
+            if changed or len(kept) < len(self._units):
+                self._apply({**kept, **{unit.id: unit for unit in changed}})
+            return self._revision
+
+    def changing(self) -> AbstractContextManager[Any]:
+        """Keep other threads from changing the catalog while something is looked at and then changed."""
+        return self._lock
+
     def set_available(self, id: str | Identified, available: bool) -> int:
         """Say whether a unit can be used at the moment (its server is connected, its file is there)."""
         unit = self[id]
@@ -179,10 +224,15 @@ class Catalog:
         return self.add(unit.model_copy(update={"available": available}), replace=True, allow_missing=True)
 
     def add_tools(self, tools: Iterable[Any], *, replace: bool = False, **host: Any) -> int:
-        """Register Python functions and tools made with ``@rlm.tool``; ``host`` are fields of every unit."""
-        from rlm.tools.function import tool_unit
+        """Register Python functions and tools made with ``@rlm.tool``; ``host`` are fields of every unit. The tools
+        themselves are in ``registry``."""
+        from rlm.tools.function import as_tool, tool_unit
 
-        return self.add(*(tool_unit(item, **host) for item in _several("tools", tools)), replace=replace)
+        made = [as_tool(item) for item in _several("tools", tools)]
+        with self._lock:
+            revision = self.add(*(tool_unit(item, **host) for item in made), replace=replace)
+            self._executables.put(made)
+            return revision
 
     def add_file(self, path: str | Path, *, replace: bool = False, **host: Any) -> int:
         """Register the tools of a JSON Lines or JSON file (see ``rlm.catalog.imports``).
@@ -213,6 +263,62 @@ class Catalog:
         from rlm.catalog.imports import units_of_list
 
         return self.add(*units_of_list(tools, source, host), replace=replace)
+
+    def add_mcp(
+        self,
+        servers: MCPClient | Mapping[str, Any],
+        *,
+        tools: MCPTools | Mapping[str, Any] | None = None,
+        limits: MCPLimits | None = None,
+        **host: Any,
+    ) -> dict[str, MCPClient]:
+        """As ``aadd_mcp``, for callers that wait."""
+        from rlm.sync import run_sync
+
+        return run_sync(self.aadd_mcp, servers, tools=tools, limits=limits, **host)
+
+    async def aadd_mcp(
+        self,
+        servers: MCPClient | Mapping[str, Any],
+        *,
+        tools: MCPTools | Mapping[str, Any] | None = None,
+        limits: MCPLimits | None = None,
+        **host: Any,
+    ) -> dict[str, MCPClient]:
+        """Connect to MCP servers, and register what they offer, for as long as they offer it.
+
+        Tools are ``mcp_tool:<server>/<name>``, prompts ``mcp_prompt:<server>/<name>``, resources
+        ``resource:<server>/<name>``, the server itself ``mcp_server:<server>``; the tools can be executed through
+        ``registry``. A server's list that changes changes the catalog; a server that is gone makes its units
+        unavailable until it is back. All is a stranger's text, and every tool a ``write``, unless the host says
+        otherwise.
+
+        Args:
+            servers: an ``rlm.MCPClient``, or ``{name: configuration}`` as in ``mcpServers`` files (see
+                ``rlm.load_mcp_config``). Connections that are made here end with ``destroy()``.
+            tools: the host's word on the tools: ``{"effects": {"search": "read"}, "time_limit": 10}``, see
+                ``rlm.MCPTools``.
+            limits: what each server may take.
+            host: host-only fields of every unit: ``trust``, ``namespace`` (the server's name if not given),
+                ``category``, ``priority``, ``activation``, ``mandatory``, ``visible``.
+
+        Returns:
+            The connections by name; their ``findings`` say what of the servers' lists is not used, and why.
+
+        Raises:
+            ToolError: ``not_connected``, with the reason; then nothing is registered and nothing left running.
+            ConfigurationError: ``invalid_server``, ``unknown_tool`` and others; ``mcp_missing`` without the extra.
+            CatalogError: ``duplicate_unit``, ``unknown_field``.
+        """
+        from rlm.catalog.mcp import MCPTools, added, checked_host, clients_of
+
+        self._alive()
+        word = tools if isinstance(tools, MCPTools) else MCPTools(**(tools or {}))
+        fields = checked_host(host)
+        clients, made = clients_of(servers, limits)
+        await added(self, clients, made, word, fields)
+        self._clients += made
+        return clients
 
     def add_skills(
         self,
@@ -283,6 +389,7 @@ class Catalog:
             if id not in units:
                 total -= int(old.digest, 16)
         self._units = units
+        self._executables.keep(units)
         self._sum = total % DIGESTS
         self._revision += 1
         self._cache.clear()
@@ -296,8 +403,12 @@ class Catalog:
                 return
             self._destroyed = True
             self._units = {}
+            self._executables.keep(())
             self._cache.clear()
+            clients, self._clients = self._clients, []
             Catalog._living.discard(self)
+        for client in clients:
+            client.close()
         with self._shared.lock:
             self._finalizer()
 

@@ -10,6 +10,9 @@ import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import anyio
+import anyio.to_thread
+
 from rlm.catalog.imports import HOST_FIELDS
 from rlm.errors import CatalogError, ConfigurationError, did_you_mean
 from rlm.model.base import Noun
@@ -82,6 +85,63 @@ def check_effects(tools: MCPTools, clients: Mapping[str, MCPClient]) -> None:
             raise ConfigurationError("unknown_tool", what, {"tool": name})
 
 
+async def added(
+    catalog: Catalog,
+    clients: Mapping[str, MCPClient],
+    made: list[MCPClient],
+    tools: MCPTools,
+    host: Mapping[str, Any],
+) -> None:
+    """Open the connections, side by side, and place what the servers offer.
+
+    Raises: as ``Catalog.aadd_mcp``; then what was made and opened here is closed, and the catalog is as before.
+    """
+    placements = [Placement(catalog, client, tools, host) for client in clients.values()]
+    try:
+        await _opened(list(clients.values()))
+        check_effects(tools, clients)
+        await anyio.to_thread.run_sync(_placed, catalog, placements)
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            for client in made:
+                await client.aclose()
+        raise
+    for client in made:
+        weakref.finalize(catalog, client.begin_closing).atexit = False
+
+
+async def _opened(clients: list[MCPClient]) -> None:
+    """Open all; the first failure is raised when every one has succeeded or failed."""
+    failures: list[Exception] = []
+
+    async def open_one(client: MCPClient) -> None:
+        try:
+            await client.aopen()
+        except Exception as problem:  # noqa: BLE001 - raised below
+            failures.append(problem)
+
+    async with anyio.create_task_group() as tasks:
+        for client in clients:
+            tasks.start_soon(open_one, client)
+    if failures:
+        raise failures[0]
+
+
+def _placed(catalog: Catalog, placements: list[Placement]) -> None:
+    with catalog.changing():
+        done: list[Placement] = []
+        try:
+            for placement in placements:
+                placement.place(catalog)
+                done.append(placement)
+        except BaseException:
+            for placement in done:
+                placement.withdraw(catalog)
+            raise
+        for placement in placements:
+            placement.follow()
+
+
 class Placement:
     """What one server has in one catalog.
 
@@ -109,9 +169,9 @@ class Placement:
 
         Raises: CatalogError ``duplicate_unit``, the first time, where another unit has an id of the server's.
         """
-        listing, connected = self._client.listing, self._client.connected
-        tools = self._tools_of(listing)
         with catalog.changing():
+            listing, connected = self._client.listing, self._client.connected
+            tools = self._tools_of(listing)
             known = catalog.units
             self._taken_out |= {id for id in self._placed if id not in known}
             wanted = {
@@ -129,6 +189,16 @@ class Placement:
             catalog.exchange(gone, units, [tool for tool in tools if tool.id in ours])
             self._placed = {id: wanted[id] for id in ours}
             self._first = False
+
+    def withdraw(self, catalog: Catalog) -> None:
+        """Take everything out again."""
+        catalog.exchange(list(self._placed), [])
+        self._placed = {}
+
+    def follow(self) -> None:
+        """Follow the server from now on."""
+        self._client.on_change(self)
+        self(self._client)  # what changed since it was placed
 
     def _merged(self, unit: Unit, known: Mapping[str, Unit]) -> Unit:
         """The host's unit in the place of ours, where the host replaced it."""

@@ -158,7 +158,10 @@ def ask(
     catalog: CatalogFiles = None,
     skills: SkillFolders = None,
     model: Annotated[
-        str, typer.Option("--model", help="local, openai:NAME, anthropic:NAME, openrouter:VENDOR/NAME, http://HOST/v1#NAME.")
+        str,
+        typer.Option(
+            "--model", help="local, openai:NAME, anthropic:NAME, openrouter:VENDOR/NAME, http://HOST/v1#NAME."
+        ),
     ] = "local",
     tools: ToolPlace = None,
     capability: Capabilities = None,
@@ -169,9 +172,8 @@ def ask(
     deny: Denials = None,
     limit: Limit = 64,
     max_output_tokens: Annotated[
-        int | None, typer.Option(
-            "--max-output-tokens", metavar="N", min=1, help="Tokens that the reply may take; 256 for local."
-        ),
+        int | None,
+        typer.Option("--max-output-tokens", metavar="N", min=1, help="Tokens that the reply may take; 256 for local."),
     ] = None,
     time_limit: TimeLimit = 120.0,
     json_output: AsJson = False,

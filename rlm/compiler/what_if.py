@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rlm.catalog.catalog import ephemeral
-from rlm.compiler.explain import Change, Explanation
+from rlm.compiler.explain import Change, Explanation, explanation
 from rlm.errors import BudgetError, CompileError
 from rlm.model.policy import Policy
 from rlm.model.selection import Reason, State
@@ -22,7 +22,7 @@ MOST_CHANGES = 4
 
 def what_if(view: CompiledContext, about: str | Identified) -> Change:
     """See ``CompiledContext.what_if``."""
-    found = view.explain(about)
+    found = explanation(view, about)
     unit = found.unit
     if found.state is State.ACTIVE:
         return Change(unit=unit)

@@ -13,6 +13,7 @@ from rlm.catalog.catalog import Catalog
 from rlm.model.base import plain
 from rlm.model.budget import Budget
 from rlm.model.policy import Policy
+from rlm.model.turn import Admitted
 from rlm.model.unit import Trust, Unit
 from rlm.runtime.context.bodies import Filed, Held, pieces
 from rlm.runtime.context.context import Context, ContextKind, Document
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 MOST_COPIED = 8 * 1024 * 1024
 """Bytes of a file that are copied into the store; a larger one is named by path and digest, and must be there."""
 
-COMPILE_OPTIONS = ("signals", "sensors", "needs", "history")
+COMPILE_OPTIONS = ("signals", "sensors", "needs", "history", "admitted")
 """Options of ``compile`` that are JSON data as they are."""
 
 
@@ -60,7 +61,8 @@ def record_run(run: Run, query: str, contexts: Mapping[str, Context], plan: Mapp
 
 def _policy(policy: Policy) -> dict[str, Any]:
     fields: dict[str, Any] = plain(policy)
-    return {name: fields[name] for name in policy.model_fields_set if name != "rules"}
+    said = {name: fields[name] for name in policy.model_fields_set}
+    return {**said, "rules": str(Path(policy.rules).absolute())} if policy.rules is not None else said
 
 
 def _speaker(speaker: Speaker | None) -> dict[str, Any] | None:
@@ -139,7 +141,7 @@ class Host:
             "budget": Budget(**said["budget"]),
             "schema": said["schema"],
             "needs": tuple(said["needs"]),
-            "prompt_compile_options": said["compile"],
+            "prompt_compile_options": {**said["compile"], "admitted": _admitted(said["compile"])},
             "max_repairs": said["max_repairs"],
             "temperature": said["temperature"],
             "seed": said["seed"],
@@ -151,6 +153,10 @@ class Host:
             body = Filed.at(Path(each["path"])) if "path" in each else Held(self._record.body(each["digest"]))
             documents.append(Document(each["name"], body))
         return Context(ContextKind(row["kind"]), tuple(documents), row["replaced"])
+
+
+def _admitted(options: Mapping[str, Any]) -> tuple[Admitted, ...]:
+    return tuple(Admitted(**row) for row in options.get("admitted", ()))
 
 
 def _never(**_: Any) -> Any:

@@ -171,7 +171,9 @@ def test_a_full_disk_is_told_in_one_line(tools: Path, args: list[str]) -> None:
 def test_a_closed_stream_is_no_crash(tools: Path, closed: str) -> None:
     for options in ("--json", "--pin tool:nosuch"):
         command = f"{RLM} compile branch -c {tools} {options} {closed}"
-        done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=SECONDS, env=environment(), check=False)
+        done = subprocess.run(
+            ["sh", "-c", command], capture_output=True, timeout=SECONDS, env=environment(), check=False
+        )
         assert done.returncode == (options != "--json"), done.stderr
         assert b"Traceback" not in done.stderr
 
@@ -190,11 +192,15 @@ def test_a_denial_that_does_nothing_is_told(rlm: Run, tools: Path, pattern: str,
     for args in (["compile", QUERY], ["explain", QUERY, "tool:git_push"]):
         printed = rlm(*args, *options, told=f"rlm: warning: {warning}\n").stdout
         assert printed.startswith("{")
-    assert json.loads(rlm("compile", QUERY, *options, told=f"rlm: warning: {warning}\n").stdout)["warnings"] == [warning]
+    assert json.loads(rlm("compile", QUERY, *options, told=f"rlm: warning: {warning}\n").stdout)["warnings"] == [
+        warning
+    ]
 
 
 def test_a_denial_that_does_something_or_may_later_is_not_told(rlm: Run, tools: Path) -> None:
-    rlm("compile", QUERY, "-c", tools, "--deny", "tool:git_diff", "--deny", "mcp_tool:later/*", "--capability", "tool:*")
+    rlm(
+        "compile", QUERY, "-c", tools, "--deny", "tool:git_diff", "--deny", "mcp_tool:later/*", "--capability", "tool:*"
+    )
 
 
 def test_one_is_one(rlm: Run, tmp_path: Path) -> None:

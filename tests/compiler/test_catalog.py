@@ -422,3 +422,13 @@ def test_a_catalog_may_be_destroyed_while_others_compile() -> None:
             started.wait(30)
             catalog.destroy()
             assert {future.result(60) for future in waiting} == {"destroyed"}
+
+
+def test_a_view_of_an_earlier_revision_is_not_kept_for_a_later_one(catalog: rlm.Catalog) -> None:
+    view = rlm.compile(catalog, "x")
+    revision = catalog.revision
+    catalog.add(tool("late", "came while it was compiled"))
+    assert catalog.cache("key", revision, view) is view
+    assert catalog.cached("key") is None
+    assert catalog.cache("key", catalog.revision, view) is view
+    assert catalog.cached("key") is view

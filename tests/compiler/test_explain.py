@@ -275,3 +275,29 @@ def test_at_most_sixteen_units_come_in_by_name_the_longest_names_first() -> None
     for name in short[10:]:
         kinds = [reason.kind.value for reason in view.explain(f"tool:{name}").reasons]
         assert kinds in (["no_evidence"], ["below_floor", "lexical"])
+
+
+def _lexical(view: rlm.CompiledContext, unit: str) -> int:
+    (score,) = (reason.data["score"] for reason in view.explain(unit).reasons if reason.kind == "lexical")
+    return int(score)
+
+
+def test_a_word_that_stands_in_quotes_only_counts_less() -> None:
+    catalog = rlm.Catalog([tool("one", "an albatross"), tool("two", "a barnacle"), tool("three", "something else")])
+    policy = rlm.Policy(floor=0)
+    said = _lexical(rlm.compile(catalog, "albatross barnacle", policy=policy), "tool:one")
+    quoted = _lexical(rlm.compile(catalog, 'barnacle "of the albatross"', policy=policy), "tool:one")
+    both = _lexical(rlm.compile(catalog, 'albatross barnacle "albatross"', policy=policy), "tool:one")
+    alone = _lexical(rlm.compile(catalog, '"albatross"', policy=policy), "tool:one")
+    assert quoted == pytest.approx(0.4 * said, abs=2)
+    assert (both, alone) == (said, said)
+
+
+def test_one_name_does_not_fill_the_first_places() -> None:
+    hubs = [rlm.Unit(f"mcp_tool:hub{n}/find_issue", description="Find an issue", priority=100 - n) for n in range(4)]
+    catalog = rlm.Catalog([*hubs, tool("reports", "Find an issue in reports of all kinds"), tool("clock", "The time")])
+    view = rlm.compile(catalog, "find an issue", policy=rlm.Policy(capabilities={"*"}, floor=0))
+    ranked = view.selection.ranked
+    assert [id for id in ranked if id.startswith("mcp_tool")] == [unit.id for unit in hubs]
+    assert ranked[0] == hubs[0].id
+    assert ranked.index("tool:reports") < ranked.index(hubs[-1].id)

@@ -10,7 +10,8 @@ import pytest
 
 import rlm
 from rlm.errors import ConfigurationError
-from tests.support.bare import FIRST_LINE, asked, atom, bare
+from tests.plunit import swipl
+from tests.support.bare import FACE, FIRST_LINE, asked, atom, bare, typed
 
 Saved = tuple[rlm.CompiledContext, Path]
 
@@ -198,11 +199,95 @@ def test_without_a_session_there_is_an_error(question: str) -> None:
     assert "open_session/1 was not called" in done.stderr
 
 
-def test_an_unknown_unit_is_an_error(saved: Saved) -> None:
+def test_an_unknown_unit_fails(saved: Saved) -> None:
     _, file = saved
-    done = bare(f"open_session({atom(file)})", "why(tool(nosuch))")
+    done = bare(f"open_session({atom(file)})", "why(tool(zzz))")
     assert done.returncode != 0
-    assert "tool(nosuch)" in done.stderr
+    assert "no unit tool:zzz\n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("unit", "told"),
+    [
+        ("tool(git_dif)", "no unit tool:git_dif; did you mean tool(git_diff)?"),
+        ("tool(wheather)", "no unit tool:wheather; did you mean tool(weather)?"),
+        ("slcak", "no unit slcak; did you mean tool(slack)?"),
+        ("'tool:gitdiff'", "no unit tool:gitdiff; did you mean tool(git_diff)?"),
+        ("tol(slack)", "no unit tol:slack; did you mean tool(slack)?"),
+        ("skill(slack)", "no unit skill:slack; did you mean tool(slack)?"),
+        ("tool(create_isue)", "no unit tool:create_isue; did you mean mcp_tool(hub,create_issue)?"),
+        ("mcp_tool(create_issue)", "no unit mcp_tool:create_issue; did you mean mcp_tool(hub,create_issue)?"),
+        ("tool(zzz)", "no unit tool:zzz"),
+        ("tool(f(x))", "a unit is wanted, such as tool(git_diff), not tool(f(x))"),
+        ("'\\e[31m'", "no unit \\x1b\\[31m"),
+    ],
+)
+def test_a_misspelt_unit_is_one_line_with_the_closest_one(saved: Saved, unit: str, told: str) -> None:
+    _, file = saved
+    questions = [
+        f"why({unit})",
+        f"why_not({unit})",
+        f"what_if({unit})",
+        f"what_if({unit}, _)",
+        f"explained({unit}, _, _)",
+    ]
+    said, complained = typed(f"open_session({atom(file)})", *questions)
+    assert complained.splitlines() == [told] * len(questions)
+    assert said.split() == ["true.", *["false."] * len(questions)]
+
+
+@pytest.mark.parametrize("unit", ["git_diff", '"tool:git_diff"', "'tool:git_diff'", 'tool("git_diff")'])
+def test_what_can_mean_one_unit_only_is_that_unit(saved: Saved, unit: str) -> None:
+    view, file = saved
+    assert asked(file, f"why({unit})").rstrip("\n") == str(view.explain("tool:git_diff"))
+
+
+def test_a_name_with_its_server_will_do(saved: Saved) -> None:
+    view, file = saved
+    expected = str(view.explain("mcp_tool:hub/create_issue"))
+    assert asked(file, "why(create_issue)", "why('hub/create_issue')") == f"{expected}\n" * 2
+
+
+def test_a_name_that_two_units_have_is_not_guessed_at(tmp_path: Path) -> None:
+    units = [rlm.Unit("skill:diff", description="x"), rlm.Unit("tool:diff", description="x")]
+    file = rlm.compile(rlm.Catalog(units), "nothing").save(tmp_path / "s.rlm")
+    said, complained = typed(f"open_session({atom(file)})", "why(diff)")
+    assert complained == "diff may be skill(diff) or tool(diff)\n"
+    assert said.split() == ["true.", "false."]
+
+
+def test_a_person_gets_one_line_for_a_mistake_and_no_tracer(saved: Saved, tmp_path: Path) -> None:
+    """A second mistake used to end in the tracer, which took the next lines for its own commands."""
+    _, file = saved
+    missing, other = tmp_path / "missing.rlm", tmp_path / "s.txt"
+    broken = tmp_path / "broken.rlm"
+    broken.write_text(f"{FIRST_LINE}halt.\n")
+    said, complained = typed(
+        "why(tool(slack))",
+        *[f"open_session({atom(missing)})"] * 2,
+        f"open_session({atom(other)})",
+        f"open_session({atom(broken)})",
+        "X is foo + 1",
+        f"open_session({atom(file)})",
+        "format('still here~n')",
+    )
+    assert "still here\ntrue." in said
+    lines = [line.removeprefix("ERROR: Unhandled exception: ") for line in complained.splitlines()]
+    assert lines == [
+        "no session is open: open_session/1 was not called",
+        *[f"there is no file {missing}"] * 2,
+        f"there is no file {other}" if not other.suffix else f"no session: the name of {other} does not end in .rlm",
+        "no session, line 2: this is no term of one",
+        "Arithmetic: evaluable `foo/0' does not exist",
+    ]
+
+
+def test_a_program_that_loads_the_rules_keeps_its_own_flags(tmp_path: Path) -> None:
+    program = tmp_path / "program.pl"
+    program.write_text(f":- use_module({atom(FACE)}).\n")
+    flags = "forall(member(F, [debug_on_error, backtrace]), (current_prolog_flag(F, V), print(V), nl))"
+    done = swipl("-g", flags, "-g", "halt", program)
+    assert done.stdout == swipl("-g", flags, "-g", "halt").stdout
 
 
 def test_a_session_takes_the_place_of_the_one_before(saved: Saved, tmp_path: Path) -> None:
@@ -224,6 +309,28 @@ def test_another_suffix_is_refused_when_saving(saved: Saved, tmp_path: Path) -> 
         view.save(tmp_path / "s.pl")
     assert caught.value.kind == "wrong_suffix"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["nowhere/s.rlm", "folder.rlm", "file/s.rlm", "a\0b.rlm", f"{'a' * 252}.rlm", "/proc/s.rlm"],
+    ids=["no folder", "a folder", "a file for a folder", "a NUL", "a long name", "a read-only place"],
+)
+def test_what_cannot_be_written_is_our_error_with_the_path(saved: Saved, tmp_path: Path, place: str) -> None:
+    view, _ = saved
+    (tmp_path / "folder.rlm").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationError) as caught:
+        view.save(tmp_path / place)
+    assert (caught.value.kind, caught.value.detail) == ("cannot_write", {"path": str(tmp_path / place)})
+    assert f"cannot write {tmp_path / place}: " in caught.value.message
+    assert ".new" not in caught.value.message
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["file", "folder.rlm"]
+
+
+def test_the_longest_name_that_a_file_may_have_can_be_saved(saved: Saved, tmp_path: Path) -> None:
+    view, file = saved
+    assert view.save(tmp_path / f"{'a' * 251}.rlm").read_bytes() == file.read_bytes()
 
 
 def test_a_refused_file_leaves_the_session_before_it_open(saved: Saved, tmp_path: Path) -> None:

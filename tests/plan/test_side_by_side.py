@@ -98,7 +98,7 @@ async def test_a_child_that_waits_for_its_own_steps_takes_no_place() -> None:
     slots = anyio.CapacityLimiter(1)
 
     class Parent(World):
-        async def rlm(self, query: str, context: Any, plan_: dict[str, Any] | None) -> Any:
+        async def rlm(self, *_: Any) -> Any:
             ending = await run(plan(add(1, 2, "x"), final(var("x"))), self, Scope({}), width=1, slots=slots)
             assert isinstance(ending, Final)
             return ending.value

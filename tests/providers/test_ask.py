@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+import pydoc
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import anyio
@@ -11,7 +15,7 @@ import pytest
 
 import rlm
 from rlm.errors import BudgetError, ConfigurationError, ProviderError
-from rlm.providers import LocalProvider, OpenAIProvider, Usage
+from rlm.providers import LocalProvider, OpenAIProvider, ProviderRequest, Usage
 from tests.support.loopback import Loopback, fails, says, stalls
 
 DIFF = rlm.Unit(
@@ -164,12 +168,15 @@ def test_the_time_limit_gives_a_failed_answer(loopback: Loopback, model: str, ca
         ({"time_limt": 5}, "unknown_option", "did you mean 'time_limit'"),
         ({"sigals": {}}, "unknown_option", "did you mean 'signals'"),
         ({"pack": False}, "unknown_option", "pack"),
-        ({"tools": "nativ"}, "invalid_option", "native"),
+        ({"tools": "nativ"}, "invalid_option", "did you mean 'native'"),
+        ({"tools": "txt"}, "invalid_option", "did you mean 'text'"),
         ({"time_limit": 0}, "invalid_time_limit", "seconds"),
         ({"time_limit": float("inf")}, "invalid_time_limit", "seconds"),
         ({"time_limit": float("nan")}, "invalid_time_limit", "seconds"),
-        ({"policy": {"floor": 1}}, "not_a_policy", "dict"),
+        ({"time_limit": "5"}, "invalid_time_limit", "seconds"),
+        ({"policy": {"floor": 1}}, "not_a_policy", "rlm.Policy(**{'floor': 1})"),
         ({"max_output_tokens": 0}, "invalid_field", "max_output_tokens"),
+        ({"max_output_tokens": "many"}, "invalid_field", "max_output_tokens"),
         ({"schema": {"x": object()}}, "invalid_request", "JSON"),
     ],
 )
@@ -200,6 +207,20 @@ def test_p19_an_unknown_mode_is_raised_before_anything_is_sent(
     assert not loopback.requests
 
 
+def test_help_tells_every_option_and_its_meaning() -> None:
+    options = inspect.signature(rlm.ask).parameters
+    assert options == inspect.signature(rlm.aask).parameters
+    compiled = inspect.signature(rlm.compile).parameters.keys() - {"text", "pack"}
+    assert compiled <= options.keys()
+    assert all(option.kind is not option.VAR_KEYWORD for option in options.values())
+    told = pydoc.render_doc(rlm.ask, renderer=pydoc.plaintext)
+    assert told.splitlines()[2].startswith("ask(query")
+    for option in options:
+        assert re.search(rf"^ +(\w+, )*{option}(, \w+)*: \S", told, re.MULTILINE), option
+    assert rlm.ask.__doc__ == rlm.aask.__doc__
+    assert (inspect.iscoroutinefunction(rlm.ask), inspect.iscoroutinefunction(rlm.aask)) == (False, True)
+
+
 @pytest.mark.anyio
 async def test_it_is_async_underneath_and_works_inside_a_running_loop(
     loopback: Loopback, model: str, catalog: rlm.Catalog
@@ -222,6 +243,70 @@ def test_a_local_model_that_does_not_start_is_a_failed_answer_that_still_explain
     assert answer.request_digest is None
     assert answer.view is not None
     assert "tool:git_diff" in answer.view.active
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[LocalProvider]:
+    pytest.importorskip("xllamacpp")
+    provider = LocalProvider()
+    yield provider
+    anyio.run(provider.aclose)
+
+
+@pytest.mark.parametrize(
+    ("policy", "asked", "limits"),
+    [
+        (None, None, (8192, 256, 256)),
+        (None, 3, (8192, 3, 3)),
+        (rlm.Policy(window=400), None, (400, 100, 100)),
+        (rlm.Policy(reserve_output=5), None, (8192, 5, 5)),
+        (rlm.Policy(reserve_output=300), 5, (8192, 300, 5)),
+    ],
+)
+def test_a_local_reply_is_short_unless_the_host_says_otherwise(
+    small: LocalProvider,
+    catalog: rlm.Catalog,
+    monkeypatch: pytest.MonkeyPatch,
+    policy: rlm.Policy | None,
+    asked: int | None,
+    limits: tuple[int, int, int],
+) -> None:
+    bodies: list[bytes] = []
+    encode = LocalProvider.encode
+
+    def recorded(self: LocalProvider, request: ProviderRequest) -> bytes:
+        bodies.append(encode(self, request))
+        return bodies[-1]
+
+    monkeypatch.setattr(LocalProvider, "encode", recorded)
+    if policy is not None and policy.window == 400:
+        policy = policy.model_copy(update={"budget": 300})
+    answer = rlm.ask("hello", catalog, model=small, policy=policy, max_output_tokens=asked, temperature=0, seed=1)
+    assert answer.view is not None
+    used = answer.view.policy
+    assert (used.window, used.reserve_output, json.loads(bodies[0])["max_tokens"]) == limits
+    assert answer.usage.output_tokens is not None
+    assert answer.usage.output_tokens <= limits[2]
+
+
+def test_native_tools_are_refused_where_the_model_would_see_none(small: LocalProvider, catalog: rlm.Catalog) -> None:
+    with pytest.raises(ConfigurationError, match="tools='text' shows them") as caught:
+        rlm.ask(QUERY, catalog, model=small, tools="native")
+    assert caught.value.kind == "no_place_for_tools"
+    assert caught.value.detail == {"provider": "local", "model": small.model}
+    answer = rlm.ask("hello", catalog, model=small, tools="native", max_output_tokens=2)
+    assert (answer.status, answer.prompt_projection.tool_count) == ("ok", 0)
+
+
+def test_what_is_counted_as_shown_is_what_the_local_model_reads(small: LocalProvider, catalog: rlm.Catalog) -> None:
+    with_tool, without = (
+        rlm.ask(QUERY, catalog, model=small, max_output_tokens=2, policy=rlm.Policy(denied=denied))
+        for denied in ((), ("tool:git_diff",))
+    )
+    assert (with_tool.prompt_projection.tool_count, without.prompt_projection.tool_count) == (1, 0)
+    assert with_tool.usage.input_tokens is not None
+    assert without.usage.input_tokens is not None
+    assert with_tool.usage.input_tokens > without.usage.input_tokens + 30
 
 
 def test_a_real_model_answers_from_a_compiled_request() -> None:

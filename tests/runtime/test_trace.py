@@ -200,3 +200,23 @@ def test_a_trace_that_is_being_written_can_be_read(server, tmp_path):
     rlm.complete("x", model=provider(server, "openai"), trace=path, on_event=listener)
     assert lengths == list(range(1, len(lengths) + 1))
     assert threading.active_count() < 50
+
+
+def test_host_rules_and_admitted_units_are_replayed(server, tmp_path):
+    rules = tmp_path / "policy.pl"
+    rules.write_text("veto(skill(loud), _, quiet).\n")
+    units = [rlm.Unit("skill:loud", description="octopus", content="LOUD"), rlm.Unit("skill:odd", content="ODD")]
+    server.script([plan(final("ok"))])
+    with rlm.Catalog(units) as catalog:
+        result = rlm.complete(
+            "octopus",
+            model=provider(server, "openai"),
+            catalog=catalog,
+            policy=rlm.Policy(rules=rules),
+            prompt_compile_options={"admitted": [rlm.Admitted(unit="skill:odd")], "signals": {"mood": "calm"}},
+            trace=tmp_path / "r.jsonl",
+        )
+    assert "ODD" in server.requests[0].all_text
+    assert "LOUD" not in server.requests[0].all_text
+    again = rlm.replay(tmp_path / "r.jsonl")
+    assert (again.value, again.prompt_projection) == (result.value, result.prompt_projection)

@@ -88,7 +88,7 @@ pieces = st.binary(max_size=12) | st.sampled_from(
 )
 
 
-@hypothesis.settings(SETTINGS, max_examples=6000)
+@hypothesis.settings(SETTINGS, max_examples=10_000)
 @hypothesis.given(
     st.binary(max_size=300)
     | st.tuples(st.integers(0, len(VALID)), st.integers(0, 30), st.lists(pieces, max_size=4).map(b"".join)).map(
@@ -192,7 +192,7 @@ def nearly_valid(draw: st.DrawFn) -> bytes:
     return draw(start) + draw(end).join(parts).encode("utf-8", "replace")
 
 
-@hypothesis.settings(SETTINGS, max_examples=4000)
+@hypothesis.settings(SETTINGS, max_examples=4_000)
 @hypothesis.given(nearly_valid(), st.sampled_from(["demo", "", "..", "D\u200bemo", "\udcff"]))
 def test_nearly_valid_files_are_a_package_or_a_finding(data: bytes, folder: str) -> None:
     holds(data, folder)

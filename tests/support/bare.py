@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from rlm import resources
+from rlm.symbolic import locate
 from tests.plunit import swipl
 
 FACE = resources.prolog_dir() / "rlm.pl"
@@ -17,6 +18,20 @@ def bare(*goals: str) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8"}
     words = [word for goal in goals for word in ("-g", goal)]
     return swipl(*words, "-g", "halt", FACE, env=environment)
+
+
+def typed(*queries: str) -> tuple[str, str]:
+    """What the ordinary toplevel, loaded as the documentation says, prints for queries: stdout and stderr."""
+    done = subprocess.run(
+        [str(locate.find().swipl), "-q", "-f", "none", str(FACE)],
+        input="".join(f"{query}.\n" for query in queries),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
 
 
 def asked(file: Path, *goals: str) -> str:

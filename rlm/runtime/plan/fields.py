@@ -48,6 +48,13 @@ class FieldCheck:
             Shape.VALUES: self.values,
             Shape.NEEDS: self.needs,
         }
+        self.by_form: dict[str, Callable[[dict[str, Any], str, Names], None]] = {
+            "var": self._var,
+            "input": self._input,
+            "join": self._join,
+            "handle": self._handle,
+            "literal": self._literal,
+        }
 
     def add(self, found: PlanProblem) -> None:
         """Remember a problem. Raises: Full where there are enough."""
@@ -67,7 +74,7 @@ class FieldCheck:
             if form is None:
                 self._object(value, path, names)
             else:
-                getattr(self, f"_{form}")(value, path, names)
+                self.by_form[form](value, path, names)
 
     def text(self, value: Any, path: str, names: Names) -> None:
         """An expression for a text: no number, list or plain object."""

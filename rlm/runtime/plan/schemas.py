@@ -51,7 +51,10 @@ def violations(schema: dict[str, Any], value: Any) -> list[Found]:
     Nothing, where the schema is none that can be applied: that was said when it was registered, and is said again
     when the tool is called.
     """
+    from referencing.exceptions import Unresolvable
+
     from rlm.tools.keywords import TooMuchWork, bounded
+    from rlm.tools.patterns import BadPattern
     from rlm.tools.schema import check_of
 
     whole = not _unknown(value)
@@ -63,7 +66,7 @@ def violations(schema: dict[str, Any], value: Any) -> list[Found]:
                 if whole or _is_certain(error):
                     said = str(error.message).replace(repr(ANYTHING)[1:-1], "...")
                     found.append((list(error.absolute_path), str(error.validator), said[:200]))
-    except (ConfigurationError, TooMuchWork, RecursionError):
+    except (ConfigurationError, TooMuchWork, RecursionError, Unresolvable, BadPattern):
         return []
     return sorted(found, key=lambda row: [str(key) for key in row[0]])
 

@@ -117,7 +117,7 @@ class MCPClient:
         try:
             await asyncio.wrap_future(opening)
         except asyncio.CancelledError:
-            self._begin_closing()
+            self.begin_closing()
             raise
 
     def open(self) -> None:
@@ -128,7 +128,7 @@ class MCPClient:
 
     def close(self) -> None:
         """End the connection, and the server's process where it is one. Twice is no error."""
-        self._begin_closing()
+        self.begin_closing()
         home = self._home
         if home is not None and home.join(self.limits.close_seconds * 2 + FAREWELL_SECONDS):
             with self._guard:
@@ -167,7 +167,8 @@ class MCPClient:
         _open.add(self)
         return self._opening
 
-    def _begin_closing(self) -> None:
+    def begin_closing(self) -> None:
+        """Have the connection end, without waiting for it."""
         self._closing = True
         home = self._home
         if home is not None:
@@ -531,6 +532,6 @@ def _close_all() -> None:
     """End the servers of connections that nobody closed, all at once."""
     clients = list(_open)
     for client in clients:
-        client._begin_closing()
+        client.begin_closing()
     for client in clients:
         client.close()
