@@ -73,17 +73,31 @@ only([A,B|_], Text, _, _) =>
 %   closest(+Text, +Ids, -Id) is semidet: the unit whose name is most like the one in Text, if any is like it.
 closest(Text, Ids, Id) :-
     name_in(Text, Name),
+    sorted(Name, Letters),
+    least(Least),
     findall(Like-Other,
             ( member(Other, Ids),
               unit_name(Other, OtherName),
-              isub(Name, OtherName, Like, [zero_to_one(true), substring_threshold(1)]),
-              least(Least),
+              sorted(OtherName, OtherLetters),
+              alike(Name, OtherName, Like1),
+              alike(Letters, OtherLetters, Like2),
+              Like is (Like1 + Like2)/2,
               Like > Least ),
             Pairs),
     sort(1, @>=, Pairs, [_-Id|_]).
 
-%   least(?Like): from 0 to 1, of two names: a letter more or less, or two that changed places, are above it.
-least(0.55).
+%   least(?Like): a letter more or less, or two that changed places, are above it; other words are not.
+least(0.5).
+
+%   alike(+A, +B, -Like:float): from 0 to 1, by the pieces that both have. The letters in alphabetical order are
+%   compared too: they are the same where two have changed places.
+alike(A, B, Like) :-
+    isub(A, B, Like, [zero_to_one(true), substring_threshold(1)]).
+
+sorted(Name, Letters) :-
+    atom_chars(Name, Chars),
+    msort(Chars, Sorted),
+    atomic_list_concat(Sorted, Letters).
 
 name_in(Text, Name) :-
     (   atomic_list_concat([_|Parts0], :, Text),

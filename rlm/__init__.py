@@ -26,6 +26,8 @@ _HOMES = {
     "Catalog": "rlm.catalog.catalog",
     "Class": "rlm.model.turn",
     "CompiledContext": "rlm.compiler.view",
+    "Command": "rlm.runtime.commands",
+    "Commands": "rlm.runtime.commands",
     "Completion": "rlm.runtime.completion",
     "Context": "rlm.runtime.context.context",
     "Decision": "rlm.tools.authority",
@@ -47,6 +49,7 @@ _HOMES = {
     "Representation": "rlm.model.unit",
     "Session": "rlm.compiler.session",
     "State": "rlm.model.selection",
+    "SubagentTimeouts": "rlm.runtime.subagent",
     "Tier": "rlm.tools.authority",
     "Tool": "rlm.tools.function",
     "ToolOutcome": "rlm.tools.outcome",
@@ -68,6 +71,7 @@ _HOMES = {
     "complete": "rlm.runtime.complete",
     "replay": "rlm.runtime.complete",
     "run_plan": "rlm.runtime.complete",
+    "subagent_tool": "rlm.runtime.subagent",
     "tool": "rlm.tools.function",
 }
 
@@ -120,6 +124,10 @@ if TYPE_CHECKING:
     from rlm.runtime.complete import complete as complete
     from rlm.runtime.complete import replay as replay
     from rlm.runtime.complete import run_plan as run_plan
+    from rlm.runtime.commands import Command as Command
+    from rlm.runtime.commands import Commands as Commands
+    from rlm.runtime.subagent import SubagentTimeouts as SubagentTimeouts
+    from rlm.runtime.subagent import subagent_tool as subagent_tool
     from rlm.runtime.completion import Completion as Completion
     from rlm.runtime.context.context import Context as Context
     from rlm.skills.profile import Pin as Pin
@@ -136,6 +144,9 @@ if TYPE_CHECKING:
     from rlm.tools.function import Tool as Tool
     from rlm.tools.function import tool as tool
     from rlm.tools.grant import Grant as Grant
+    from rlm.tools.mcp.client import MCPClient as MCPClient
+    from rlm.tools.mcp.config import MCPLimits as MCPLimits
+    from rlm.tools.mcp.config import load_mcp_config as load_mcp_config
     from rlm.tools.outcome import ToolOutcome as ToolOutcome
     from rlm.tools.registry import Registry as Registry
 

@@ -10,7 +10,10 @@
     ├── ProviderError        a provider that refused, failed or answered nonsense
     ├── ToolError            a call that was refused or failed
     ├── ContextError         a context, a handle or an action on one that cannot be had
-    └── RunError             a run that could not go on: time, budget, depth, or no plan that is one
+    ├── RunError             a run that could not go on: time, budget, depth, or no plan that is one
+    │   └── AwaitTimeout     a caller that waited no longer; the work goes on
+    ├── TimeoutPolicyError   a duration that the host does not allow
+    └── DelegationError      a command of the host that is not what somebody says it is
 
 Every error has ``phase`` (where), ``kind`` (what, a closed word per phase), ``message`` (for people)
 and ``detail`` (plain JSON data). ``to_dict()`` is the same thing as data. All of them pickle.
@@ -23,15 +26,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 __all__ = [
+    "AwaitTimeout",
     "BudgetError",
     "CatalogError",
     "CompileError",
     "ConfigurationError",
     "ContextError",
+    "DelegationError",
     "EngineError",
     "ProviderError",
     "RlmError",
     "RunError",
+    "TimeoutPolicyError",
     "ToolError",
     "UnitError",
     "did_you_mean",
@@ -160,6 +166,28 @@ class RunError(RlmError):
     def terminal(self) -> bool:
         """Whether nothing of the run may go on."""
         return self.kind in self.ENDS_THE_RUN
+
+
+class AwaitTimeout(RunError, TimeoutError):
+    """Nobody waits any longer (``await_timeout``). It ends the waiting and nothing else."""
+
+    phase = "await"
+
+
+class TimeoutPolicyError(RlmError):
+    """A duration that the host's policy does not allow: ``invalid_timeout``, ``timeout_exceeds_maximum``.
+
+    ``detail`` has ``requested`` and ``maximum``, in seconds.
+    """
+
+    phase = "timeout_policy"
+
+
+class DelegationError(RlmError):
+    """A reference to a command of the host that does not hold: ``unknown_command``, ``changed_command``,
+    ``ambiguous_command``, ``incomplete_command``."""
+
+    phase = "delegation"
 
 
 def _restore_provider_error(

@@ -26,7 +26,9 @@ from rlm.cli.options import (
     ToolPlace,
 )
 from rlm.cli.outcome import failed, print_json, told
+from rlm.cli.run import replay_command, run_command
 from rlm.cli.skills import app as skills_app
+from rlm.cli.trace import app as trace_app
 
 app = typer.Typer(
     name="rlm",
@@ -39,6 +41,7 @@ app = typer.Typer(
 catalog_app = typer.Typer(help="Look at catalog files.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(catalog_app, name="catalog")
 app.add_typer(skills_app, name="skills")
+app.add_typer(trace_app, name="trace")
 
 
 def run() -> None:
@@ -202,6 +205,10 @@ def ask(
         show.answer(answer)
     if answer.error is not None:
         raise failed(answer.error)
+
+
+app.command("run")(run_command)
+app.command("replay")(replay_command)
 
 
 @app.command()

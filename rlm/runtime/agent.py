@@ -11,9 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from rlm.compiler.wire import wire_name
-from rlm.errors import BudgetError, RunError
+from rlm.errors import BudgetError, RlmError, RunError
 from rlm.model.base import digest_of
+from rlm.model.budget import Budget
 from rlm.model.plan import Ending, Failed, Final, Frame, Observe, PlanError, ValidPlan
 from rlm.model.policy import Policy, covers
 from rlm.model.turn import Message
@@ -24,7 +27,7 @@ from rlm.runtime.context.arguments import ACTIONS
 from rlm.runtime.conversation import Conversation, excerpt, inputs_text
 from rlm.runtime.ledger import Account
 from rlm.runtime.operations import Operations
-from rlm.runtime.plan import Execution, Scope, is_handle, read, validate
+from rlm.runtime.plan import Execution, Scope, current_step, is_handle, read, validate
 from rlm.runtime.plan.cost import preflight, worst_case
 from rlm.runtime.plan.reply_schema import plan_schema
 from rlm.runtime.plan.reply_text import grammar_text
@@ -36,6 +39,9 @@ from rlm.tools.grant import Grant
 if TYPE_CHECKING:
     from rlm.compiler.view import CompiledContext
     from rlm.runtime.context.store import Store
+
+SUBAGENT = "rlm_subagent"
+"""The tool that makes children; where there may be none, it is withheld."""
 
 COMPACT_SHARE = 2
 """A conversation that takes more than one part in two of the room is compacted."""
@@ -63,6 +69,7 @@ class Agent:
     bound: dict[str, Any] = field(default_factory=dict)
     turn: int = 0
     chats: int = 0
+    seconds: float = 0.0
     execution: Execution | None = None
     projection: Projection | None = None
 
@@ -84,6 +91,8 @@ class Agent:
             out.add(RECURSE)
         if left["max_model_calls"] <= 1:  # the one that is left is for the next turn
             out |= {RECURSE, MODEL}
+        if RECURSE in out:
+            out.add(f"tool:{SUBAGENT}")
         if left["max_tool_calls"] <= 0:
             out |= {"runtime:tool", "tool:*", "mcp_tool:*"}
         if left["max_context_ops"] <= 0 or not self.store.handles:
@@ -319,7 +328,7 @@ class Agent:
 
     async def _child(self, query: str, context: Any, plan: Mapping[str, Any] | None, key: str, call: str) -> Any:
         self.account.count("children")
-        policy, grant = self._narrowed()
+        policy, grant = self._narrowed(self.run.options.child_policy)
         granted = [context] if is_handle(context) else []
         store = self.store.narrowed(granted)
         inputs: dict[str, Any] = {"query": query}
@@ -370,9 +379,56 @@ class Agent:
             variables={name: _length(value) for name, value in self.bound.items()},
         )
 
-    def _narrowed(self) -> tuple[Policy, Grant]:
+    def subagent(self, query: str, budget: Budget, child_policy: Policy | None) -> Agent:
+        """A child that a tool asked for, with a budget of its own that draws on this agent's.
+
+        Raises: RunError ``operation_not_allowed``, ``cycle``; ConfigurationError ``wider_than_parent``.
+        """
+        call = f"{self.id}.{self.turn}:{current_step.get() or 'tool'}"
+        Operations(self).require(RECURSE, SUBAGENT)
+        key = digest_of([query, None, None])
+        if key in self.lineage:
+            raise RunError("cycle", "this task is being done by an ancestor already", {"query": query[:200]})
+        policy, grant = self._narrowed(child_policy or self.run.options.child_policy)
+        self.account.count("children")
+        return Agent(
+            run=self.run,
+            id=call,
+            task=query,
+            store=self.store.narrowed([]),
+            inputs={"query": query},
+            policy=policy,
+            grant=grant,
+            account=self.account.child(budget),
+            deadline=min(self.deadline, anyio.current_time() + budget.time_limit),
+            depth=self.depth + 1,
+            lineage=(*self.lineage, key),
+        )
+
+    async def in_time(self) -> tuple[Any, RlmError | None]:
+        """Its answer by its own deadline; else what it had bound, and what ended it. A place among the children of
+        its depth is taken for so long, and given back whatever happens."""
+        started = anyio.current_time()
+        error: RlmError | None = None
+        try:
+            with anyio.CancelScope(deadline=self.deadline) as scope:
+                async with self.run.children(self.depth):
+                    return await self.answer(), None
+            assert scope.cancelled_caught
+            limit = self.account.budget.time_limit
+            error = RunError("timeout", f"the time limit of {limit:g} s was reached", {"time_limit": limit})
+        except RlmError as problem:
+            error = problem
+        finally:
+            self.seconds = anyio.current_time() - started
+        return next(reversed(self.partial().values()), None), error
+
+    def note(self, event: str, **data: Any) -> None:
+        """Something about this agent, for the trace."""
+        self.run.trace.event(event, agent=self.id, **data)
+
+    def _narrowed(self, child: Policy | None) -> tuple[Policy, Grant]:
         """What a child may do: what this agent may, or less where the host says so."""
-        child = self.run.options.child_policy
         if child is None:
             return self.policy, self.grant
         given = {name: getattr(child, name) for name in child.model_fields_set}

@@ -58,6 +58,12 @@ async def acomplete(query: str, context: Any = None, **options: Any) -> Completi
     return await _completed(_host(query, context, Options.of(**options), planned=False), None)
 
 
+async def completed(query: str, options: Options) -> Completion:
+    """``acomplete`` with options that are checked already."""
+    _checked_query(query)
+    return await _completed(_host(query, None, options, planned=False), None)
+
+
 def complete(query: str, context: Any = None, **options: Any) -> Completion:
     """As ``acomplete``, for callers that wait; it works inside a running event loop (a notebook) too."""
     return run_sync(acomplete, query, context, **options)

@@ -87,6 +87,7 @@ class Run:
     workers: Workers = field(init=False)
     loop: Any = field(default_factory=anyio.lowlevel.current_token)
     windows: dict[Provider, int | None] = field(default_factory=dict)
+    _children: dict[int, anyio.CapacityLimiter] = field(default_factory=dict)
     _shared: dict[str, _Shared] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -100,6 +101,11 @@ class Run:
         if found is None:
             raise ConfigurationError("no_model", "this run has no model: name one, model='openai:...'")
         return found
+
+    def children(self, depth: int) -> anyio.CapacityLimiter:
+        """How many children of one depth work at the same moment. Each depth has its own places: who waits for a
+        child never keeps that child from starting."""
+        return self._children.setdefault(depth, anyio.CapacityLimiter(self.options.budget.max_concurrent_subcalls))
 
     async def shared(self, key: str, work: Callable[[], Awaitable[Any]]) -> Any:
         """The value of ``work``, done once for each key: who comes later waits for the first, and gets the same.
@@ -218,7 +224,8 @@ class Run:
                 usage = reply.pop("usage")
                 stored = trace.body(reply) if trace.wanted else ""
                 left = _left(asked)
-                trace.event("reply", call=asked.call, request=key, body=stored, usage=usage, left=left)
+                cost = self.account.cost_usd
+                trace.event("reply", call=asked.call, request=key, body=stored, usage=usage, left=left, cost_usd=cost)
 
             return ends
 

@@ -276,9 +276,9 @@ def test_a_person_gets_one_line_for_a_mistake_and_no_tracer(saved: Saved, tmp_pa
     assert lines == [
         "no session is open: open_session/1 was not called",
         *[f"there is no file {missing}"] * 2,
-        f"there is no file {other}" if not other.suffix else f"no session: the name of {other} does not end in .rlm",
+        f"no session: the name of {other} does not end in .rlm",
         "no session, line 2: this is no term of one",
-        "Arithmetic: evaluable `foo/0' does not exist",
+        "is/2: Arithmetic: `foo/0' is not a function",
     ]
 
 

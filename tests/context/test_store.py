@@ -101,17 +101,19 @@ async def test_a_child_sees_what_it_was_given_and_parts_of_it_and_nothing_else(s
     assert [handle.id for handle in child.handles] == ["context:2-6"]
     assert (await child.act("context:2-6", "slice", {"start": 1, "stop": 3}))["part"] == {"handle": "context:3-5"}
     assert await child.text("context:3-5", 10) == "34"
-    for hidden in ("context", "context:0-4", "context:5-7", "other"):
+    for hidden in ("context", "context:0-4", "context:5-7", "other", "other:0-999"):
         with pytest.raises(ContextError) as raised:
             await child.act(hidden, "peek")
         assert raised.value.kind == "unknown_handle"
-        assert "secret" not in str(raised.value.to_dict())
+        assert raised.value.detail == {"handle": hidden, "known": ["context:2-6"]}
     with pytest.raises(ContextError):
         child.narrowed(["context"])
     grandchild = child.narrowed([])
     made = grandchild.put("found", "result")
     for above in (grandchild, child, store):
         assert await above.text(made, 10) == "found"
+    assert [handle.id for handle in grandchild.handles] == ["result"]
+    assert [handle.id for handle in store.handles] == ["context", "other"]
     with pytest.raises(ContextError):
         store.narrowed(["context"]).get(made)
 

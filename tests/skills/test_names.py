@@ -45,7 +45,10 @@ def test_a_name_that_is_not_quite_standard_is_loaded_and_told(name: str, code: s
 @pytest.mark.parametrize(
     ("name", "code"),
     [
-        *((name, "name_reserved") for name in ("plugin:demo", "a/b", "../demo", "/etc/passwd", "..", ".", "...", "'*'", "a*")),
+        *(
+            (name, "name_reserved")
+            for name in ("plugin:demo", "a/b", "../demo", "/etc/passwd", "..", ".", "...", "'*'", "a*")
+        ),
         *((name, "name_reserved") for name in ('"a\\\\b"', "a\N{FULLWIDTH COLON}b", "a\N{FULLWIDTH SOLIDUS}b")),
         *((f'"{name}"', "name_reserved") for name in ("\N{FULLWIDTH FULL STOP}" * 2, "C:\\\\x")),
         *((f'"de{hidden}mo"', "name_invisible") for hidden in ("\\u200b", "\\u00ad", "\\u202e", "\\u2060", "\\ufeff")),

@@ -25,7 +25,7 @@ REACH = 16 * 1024
 MOST_INSTRUCTIONS = 50_000
 """The longest program that RE2 may make of a pattern."""
 
-_MEMORY = 8 * 1024 * 1024
+_OPTIONS = {"log_errors": False, "never_capture": True, "max_mem": 8 * 1024 * 1024}
 _NARROW = 4 * 1024
 _SLOW, _QUICK = 0.05, 0.01
 """Seconds for a window: from when on the next one is smaller, until when it is bigger."""
@@ -104,11 +104,9 @@ def needle(literal: str | None, pattern: str | None, case: str) -> Needle:
     import re2
 
     options = re2.Options()
-    options.log_errors = False
-    options.max_mem = _MEMORY
-    options.case_sensitive = case == "exact"
-    options.never_capture = True
-    options.literal = literal is not None
+    chosen = {"case_sensitive": case == "exact", "literal": literal is not None, **_OPTIONS}
+    for option, value in chosen.items():
+        setattr(options, option, value)
     if literal is None and _ANY_BYTE.search(wanted):
         raise _invalid(wanted, r"\C, a single byte, is not to be had: characters are matched")
     try:
@@ -117,6 +115,7 @@ def needle(literal: str | None, pattern: str | None, case: str) -> Needle:
         said = problem.args[0] if problem.args else str(problem)
         said = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
         raise _invalid(wanted, said.replace("(?m)", "", 1)) from None
+    re2.purge()  # it would keep up to 128 of them, each with its memory
     if regexp.programsize > MOST_INSTRUCTIONS:
         raise _invalid(wanted, "it is too big: repeat less, or narrower classes")
     return Matching(regexp)

@@ -86,6 +86,7 @@ class Store:
         self._tokenizer = tokenizer
         self._contexts: dict[str, Context] = {}
         self._by_size: dict[int, list[Context]] = {}
+        self._listed: list[Handle] = []
         self._granted: list[Handle] | None = None
         self._parent: Store | None = None
         self._views: OrderedDict[tuple[int, int, int], View] = OrderedDict()
@@ -101,7 +102,10 @@ class Store:
         the beginning of its hash.
         Raises: ConfigurationError ``invalid_context``, ``invalid_name``.
         """
-        return self._put(Context.of(value), check_name(name))
+        handle = self._put(Context.of(value), check_name(name))
+        if handle not in self._listed:
+            self._listed.append(handle)
+        return handle
 
     def _put(self, context: Context, name: str) -> Handle:
         if self._parent is not None:
@@ -136,10 +140,9 @@ class Store:
         return found
 
     def _found(self, id: str) -> Handle:
-        contexts = self._root._contexts
         match = _ID.fullmatch(id)
-        context = contexts.get(match["name"]) if match else None
-        if match is None or context is None:
+        context = self._root._contexts.get(match["name"]) if match else None
+        if match is None or context is None or not self._knows(match["name"]):
             raise self._unknown(id)
         if match["start"] is None:
             return Handle(match["name"], context, 0, context.size)
@@ -152,12 +155,13 @@ class Store:
             )
         return Handle(match["name"], context, start, stop)
 
+    def _knows(self, name: str) -> bool:
+        return self._granted is None or any(granted.name == name for granted in self._granted)
+
     @property
     def handles(self) -> tuple[Handle, ...]:
-        """What was put in, or what this store was narrowed to."""
-        if self._granted is not None:
-            return tuple(self._granted)
-        return tuple(Handle(name, context, 0, context.size) for name, context in list(self._contexts.items()))
+        """What was put in here, or given to this store when it was narrowed; not what children put into theirs."""
+        return tuple(self._listed)
 
     def narrowed(self, handles: Iterable[Any]) -> Store:
         """The same store for a child: only these handles, their parts, and what is put in through it.
@@ -165,7 +169,8 @@ class Store:
         Raises: ContextError ``unknown_handle``.
         """
         child = Store(limits=self.limits, tokenizer=self._tokenizer)
-        child._granted = [self.get(handle) for handle in handles]
+        child._listed = [self.get(handle) for handle in handles]
+        child._granted = list(child._listed)
         child._parent = self
         return child
 

@@ -324,7 +324,8 @@ class MCPClient:
                 if not await self._is_fault(session, problem):
                     raise self._answered(problem) from None
                 if tried >= attempts + (2 if is_safe_again(problem) else 0):
-                    what = f"the line broke, and whether it did what was asked is not known ({problem.message})"
+                    why = session.line.trouble or problem.message
+                    what = f"the line broke, and whether it did what was asked is not known: {why}"
                     raise self._error("connection_lost", self._clean(what)) from None
                 await self._settled(session)
             except pydantic.ValidationError:
@@ -345,7 +346,7 @@ class MCPClient:
         """The error that a server gave as its answer."""
         from rlm.tools.mcp.codes import TOO_LARGE
 
-        if problem.code == TOO_LARGE or f"rlm:{TOO_LARGE}" in problem.message or "max_event_size" in problem.message:
+        if problem.code == TOO_LARGE or problem.message.startswith("SSE stream failed: Server-sent event exceeded"):
             limit = self.limits.max_message_bytes
             return self._error("result_too_large", f"its answer has more than {limit:,} bytes", limit=limit)
         if problem.code == _timeout_code():
@@ -392,20 +393,22 @@ class MCPClient:
         self._changed, self._kick = anyio.Event(), anyio.Event()
         self._scope: anyio.CancelScope | None = None
         wait = FIRST_WAIT
-        while not self._closing:
+        while True:
             began = anyio.current_time()
             problem = await self._lived()
             self._session = None
+            self._tell(connected=False, problem=problem)
             if not self._opening.done():
                 self._opening.set_exception(self._error("not_connected", problem))
-                self._closing = True
-            self._tell(connected=False, problem="it was closed" if self._closing else problem)
+                break
             if self._closing:
+                self._tell(connected=False, problem="it was closed")
                 break
             wait = FIRST_WAIT if anyio.current_time() - began > STABLE_SECONDS else min(2 * wait, LONGEST_WAIT)
             self._kick = anyio.Event()
             with anyio.move_on_after(wait):
                 await self._kick.wait()
+        self._closing = True
         _open.discard(self)
 
     async def _lived(self) -> str:
@@ -447,7 +450,7 @@ class MCPClient:
             await session.over.wait()
             tasks.cancel_scope.cancel()
         self._session = None
-        self._tell(connected=False, problem="the connection broke")
+        self._tell(connected=False, problem=session.line.trouble or "the connection broke")
 
     async def _follow(self, session: Session) -> None:
         """Read the lists anew when they changed; not faster than that takes."""
@@ -497,7 +500,8 @@ class MCPClient:
             if isinstance(first, FileNotFoundError):
                 said.append(f"{first.filename or self._server.place} was not found")
             else:
-                said.append(str(first).splitlines()[0] if str(first) else type(first).__name__)
+                text = str(first).strip()
+                said.append(text.splitlines()[0] if text else type(first).__name__)
         if line.last_words:
             said.append(line.last_words)
         return self._clean("; ".join(said) or "the connection ended")

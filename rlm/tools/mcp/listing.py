@@ -170,7 +170,9 @@ class Reader:
         if len(arguments) > MAX_ARGUMENTS:
             raise ValueError(f"{len(arguments)} arguments; at most {MAX_ARGUMENTS}")
         names = tuple(_text(argument.get("name"), "an argument's name") for argument in arguments)
-        required = tuple(name for name, argument in zip(names, arguments, strict=True) if argument.get("required") is True)
+        required = tuple(
+            name for name, argument in zip(names, arguments, strict=True) if argument.get("required") is True
+        )
         told = ", ".join(f"{name} (required)" if name in required else name for name in names)
         lines = [row.get("description") or "", f"Arguments: {told}" if told else ""]
         unit = self._unit(id, row, description="\n".join(line for line in lines if line))
@@ -192,7 +194,18 @@ class Reader:
 
 
 _FIELDS = frozenset(
-    {"name", "title", "description", "inputSchema", "outputSchema", "annotations", "arguments", "uri", "mimeType", "size"}
+    {
+        "name",
+        "title",
+        "description",
+        "inputSchema",
+        "outputSchema",
+        "annotations",
+        "arguments",
+        "uri",
+        "mimeType",
+        "size",
+    }
 ) | {"version", "instructions"}
 
 

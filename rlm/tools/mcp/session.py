@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.metadata
+import logging
 import dataclasses
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 import mcp_types as types
@@ -23,7 +24,8 @@ from rlm.tools.mcp.sieve import Inbox, Outbox, Sieve
 from rlm.tools.mcp.stdio import Child, stdio_transport
 from rlm.tools.mcp.web import Line, http_transport
 
-T = TypeVar("T")
+for _name in ("mcp", "client"):  # the SDK's loggers: what a server brings about is no news for a host's terminal
+    logging.getLogger(_name).addHandler(logging.NullHandler())
 
 CALL_SECONDS = 3600.0
 """Above any time limit of a tool: who calls ends the call."""
@@ -111,6 +113,7 @@ class Session:
     async def answers(self) -> bool:
         """Whether the server is still there; where it is not, the session is over."""
         question = types.DiscoverRequest() if self.is_modern else types.PingRequest()
+        trouble = "it does not answer"
         with anyio.move_on_after(min(PING_SECONDS, self.limits.ping_seconds)):
             try:
                 await self._sdk.send_request(question, types.EmptyResult)
@@ -119,8 +122,10 @@ class Session:
             except MCPError as problem:
                 if problem.code not in FAULTS and not _is_ended(problem):
                     return True  # it answered, whatever it said
+                trouble = problem.message
             else:
                 return True
+        self.line.trouble = self.line.trouble or trouble
         self.over.set()
         return False
 

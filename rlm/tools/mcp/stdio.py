@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
-from anyio.abc import Process
+from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
@@ -33,6 +33,9 @@ FREE_STDERR = 1024 * 1024
 
 MAX_NOISE = 1000
 """Lines on standard output that are no messages; some servers greet, none goes on like that."""
+
+HOPELESS = 8
+"""A line of so many times the limit is not read to its end."""
 
 FLUSH_SECONDS = 0.5
 _POLL = 0.01
@@ -72,27 +75,27 @@ class Child:
 
 
 class Lines:
-    """Lines out of chunks; of one over the limit only its two ends are kept."""
+    """Lines out of chunks; of one over the limit only its two ends are kept. ``size`` is that of the unfinished one."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._parts: list[bytes] = []
-        self._size = 0
+        self.size = 0
 
     def feed(self, chunk: bytes) -> Iterator[tuple[bytes, int]]:
         """``(line, its size)``; a line shorter than its size was over the limit."""
         *whole, rest = chunk.split(b"\n")
         for end in whole:
             self._keep(end)
-            yield b"".join(self._parts), self._size
-            self._parts, self._size = [], 0
+            yield b"".join(self._parts), self.size
+            self._parts, self.size = [], 0
         if rest:
             self._keep(rest)
 
     def _keep(self, part: bytes) -> None:
-        self._size += len(part)
+        self.size += len(part)
         self._parts.append(part)
-        if self._size > self._limit:
+        if self.size > self._limit:
             joined = b"".join(self._parts)
             self._parts = [joined[:_SNIFF], joined[-_SNIFF:]]
 
@@ -153,20 +156,31 @@ async def _receive(
     child: Child,
 ) -> None:
     assert process.stdout is not None
-    lines = Lines(limits.max_message_bytes)
     try:
         with contextlib.suppress(*_ENDS):
-            while child.noise <= MAX_NOISE:
-                for line, size in lines.feed(await process.stdout.receive(CHUNK)):
-                    message = _message(line, size, child)
-                    if message is not None:
-                        await inbox.send(message)
-                    if child.trouble:
-                        return
-            child.trouble = f"it wrote {MAX_NOISE} lines to its output that are no messages"
+            await _delivered(process.stdout, inbox, limits.max_message_bytes, child)
     finally:
         inbox.close()
         child.ended.set()
+    with contextlib.suppress(*_ENDS):  # a server that still has something to write would not end otherwise
+        while True:
+            await process.stdout.receive(CHUNK)
+
+
+async def _delivered(
+    source: ByteReceiveStream, inbox: MemoryObjectSendStream[SessionMessage | Exception], limit: int, child: Child
+) -> None:
+    """Hand on the messages of a server until it ends, or until it is hopeless: then ``child.trouble`` says why."""
+    lines = Lines(limit)
+    while not child.trouble:
+        for line, size in lines.feed(await source.receive(CHUNK)):
+            message = _message(line, size, child)
+            if message is not None:
+                await inbox.send(message)
+        if child.noise > MAX_NOISE:
+            child.trouble = f"it wrote {child.noise:,} lines to its output that are no messages"
+        if lines.size > HOPELESS * limit:
+            child.trouble = f"it sent over {lines.size - 1:,} bytes without an end of line"
 
 
 def _message(line: bytes, size: int, child: Child) -> SessionMessage | None:

@@ -40,10 +40,6 @@ class Line:
         return "; ".join(said)
 
 
-class TooLarge(httpx2.StreamError):
-    """A body over the limit, or one that would have to be unpacked."""
-
-
 class BoundedClient(httpx2.AsyncClient):
     """A client whose answers are bounded, and whose faults are answers."""
 
@@ -62,46 +58,45 @@ class BoundedClient(httpx2.AsyncClient):
         try:
             response = await super().send(request, **options)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as problem:
-            return _fault(request, UNREACHED, problem)
+            return _fault(request, UNREACHED, f"{type(problem).__name__}: {problem}")
         except httpx2.TransportError as problem:
-            return _fault(request, BROKEN_OFF, problem)
+            return _fault(request, BROKEN_OFF, f"{type(problem).__name__}: {problem}")
         self._line.status = response.status_code if response.status_code in (401, 403) else None
-        packed = response.headers.get("content-encoding", "identity") != "identity"
-        streamed = response.headers.get("content-type", "").startswith("text/event-stream")
-        if packed or not streamed:
-            response.stream = _Bounded(response.stream, 0 if packed else self._limit)
-        return response
+        if response.headers.get("content-encoding", "identity") != "identity":
+            return await _given_up(response, TOO_LARGE, "an answer that would have to be unpacked")
+        if response.headers.get("content-type", "").startswith("text/event-stream"):
+            return response  # the SDK bounds each event
+        return await self._whole(response)
 
-
-class _Bounded(httpx2.AsyncByteStream):
-    """A body up to a limit; a fault on the way is one of the body, not of the session."""
-
-    def __init__(self, stream: Any, limit: int) -> None:
-        self._stream, self._limit = stream, limit
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        taken = 0
+    async def _whole(self, response: httpx2.Response) -> httpx2.Response:
+        """The answer with its body read, or a fault: too long, or broken off."""
+        parts: list[bytes] = []
+        size = 0
         try:
-            async for chunk in self._stream:
-                taken += len(chunk)
-                if taken > self._limit:
-                    raise TooLarge(TOO_LARGE_MARK)
-                yield chunk
+            async for part in response.aiter_raw():
+                size += len(part)
+                if size > self._limit:
+                    return await _given_up(response, TOO_LARGE, f"an answer of over {self._limit:,} bytes")
+                parts.append(part)
         except httpx2.TransportError as problem:
-            raise httpx2.StreamError(f"{type(problem).__name__} in the middle of an answer") from None
+            return _fault(response.request, BROKEN_OFF, f"{type(problem).__name__}: {problem}")
+        finally:
+            await response.aclose()
+        whole = httpx2.Response(
+            response.status_code, headers=response.headers, content=b"".join(parts), request=response.request
+        )
+        whole.next_request = response.next_request
+        return whole
 
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+
+async def _given_up(response: httpx2.Response, code: int, what: str) -> httpx2.Response:
+    await response.aclose()
+    return _fault(response.request, code, what)
 
 
-TOO_LARGE_MARK = f"rlm:{TOO_LARGE}"
-"""What the SDK repeats in the message of the error that it makes of TooLarge."""
-
-
-def _fault(request: httpx2.Request, code: int, problem: Exception) -> httpx2.Response:
-    """The answer in the place of one that never came; the SDK takes the error out of it."""
-    said = f"{type(problem).__name__}: {problem}"[:300]
-    error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": said}}
+def _fault(request: httpx2.Request, code: int, what: str) -> httpx2.Response:
+    """The answer in the place of one that cannot be had; the SDK takes the error out of it."""
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": what[:300]}}
     return httpx2.Response(
         503, request=request, content=json.dumps(error), headers={"Content-Type": "application/json"}
     )

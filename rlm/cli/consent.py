@@ -1,0 +1,102 @@
+"""Asking the person at the terminal whether a tool may do what it is about to do."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from rlm.cli.terminal import visible
+from rlm.tools.authority import Approval, Tier, ToolRequest
+
+if TYPE_CHECKING:
+    from rlm.cli.live import Progress
+
+OLD_AND_NEW = (("old", "new"), ("before", "after"), ("old_text", "new_text"), ("old_string", "new_string"))
+"""Pairs of arguments that stand for a change of a text: they are shown as a difference."""
+
+ANSWERS = {"y": True, "yes": True, "s": Tier.ALLOW_SESSION, "n": False, "no": False, "": False}
+
+
+class AtTerminal:
+    """An approver for ``approve=``: it shows the call and reads a word from the terminal, one question at a time.
+
+    Where nobody is there (standard input or error is no terminal) ``approver`` gives None, and what would have to be
+    asked is refused.
+    """
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._turn: Any = None
+
+    @classmethod
+    def approver(cls, progress: Progress | None) -> AtTerminal | None:
+        """One who can ask, or None."""
+        return cls(progress) if sys.stdin.isatty() and sys.stderr.isatty() else None
+
+    async def __call__(self, request: ToolRequest) -> Approval:
+        """The word of the person. The end of the run ends the question."""
+        import anyio
+
+        self._turn = self._turn or anyio.Lock()
+        async with self._turn:
+            if self._progress is None:
+                return await self._asked(request)
+            with self._progress.paused():
+                return await self._asked(request)
+
+    async def _asked(self, request: ToolRequest) -> Approval:
+        print(shown(request), file=sys.stderr)
+        session = request.tier is not Tier.DANGEROUS
+        while True:
+            choices = "[y]es, [n]o" + (", [s]ession: yes for this tool until the run ends" if session else "")
+            print(f"{choices}? ", end="", file=sys.stderr, flush=True)
+            said = ANSWERS.get((await _line()).strip().lower())
+            if said is True:
+                return Approval(tier=request.tier)
+            if said is False:
+                return Approval(tier=None, reason="no, at the terminal")
+            if said is not None and session:
+                return Approval(tier=Tier.ALLOW_SESSION)
+
+
+async def _line() -> str:
+    """A line of standard input; the end of input is an empty one. Cancelling ends the wait."""
+    import anyio
+
+    await anyio.wait_readable(sys.stdin)
+    return os.read(sys.stdin.fileno(), 4096).decode("utf-8", "replace")  # a terminal gives one line at a time
+
+
+def shown(request: ToolRequest) -> str:
+    """The call as a person sees it: what, how dangerous, for whom, and the arguments, changes as a difference."""
+    origin = request.origin
+    where = f" for {origin['role']} {origin['agent']}" if {"role", "agent"} <= origin.keys() else ""
+    because = f": {request.reason}" if request.reason else ""
+    tier = f" ({request.tier.value})" if request.tier is not None else ""
+    lines = [f"{request.tool} wants to {_deed(request.effect)}{where}{tier}{because}"]
+    arguments = dict(request.arguments)
+    for old, new in OLD_AND_NEW:
+        if isinstance(arguments.get(old), str) and isinstance(arguments.get(new), str):
+            before, after = arguments.pop(old), arguments.pop(new)
+            lines += difflib.unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm="")
+    for name, value in arguments.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        lines += [f"  {name}: {line}" if not number else f"    {line}" for number, line in enumerate(text.split("\n"))]
+    return visible("\n".join(lines))
+
+
+DEEDS = {
+    "write": "write",
+    "repository": "change a repository",
+    "process": "start a process",
+    "network": "use the network",
+    "install": "install something",
+    "service": "change a service",
+}
+
+
+def _deed(effect: str) -> str:
+    return DEEDS.get(effect, effect)

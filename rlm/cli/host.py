@@ -1,0 +1,124 @@
+"""What the host types on a command line, as options of a completion."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from rlm.catalog.catalog import Catalog
+from rlm.catalog.imports import units_of_file
+from rlm.errors import ConfigurationError, did_you_mean
+from rlm.runtime.context.context import Context
+from rlm.tools.authority import Authority
+from rlm.tools.tool import Effect, Tool
+
+
+def tool_of(address: str) -> Tool:
+    """The tool at ``module:name``, looked for in the current folder too. It is the host's own code: it is run.
+
+    Raises: ConfigurationError ``invalid_address``, ``unknown_module``, ``module_failed``, ``unknown_function``, or
+    what a tool cannot be.
+    """
+    from rlm.tools.function import as_tool
+
+    place, colon, name = address.partition(":")
+    if not (place and colon and name):
+        raise ConfigurationError("invalid_address", f"--tool {address!r}: module:function is wanted")
+    found: Any = _module(place)
+    for part in name.split("."):
+        if not hasattr(found, part):
+            known = [each for each in vars(found) if not each.startswith("_")]
+            hint = did_you_mean(part, known)
+            raise ConfigurationError("unknown_function", f"--tool {address!r}: {place} has no {part!r}{hint}")
+        found = getattr(found, part)
+    return as_tool(found)
+
+
+def _module(place: str) -> Any:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(place)
+    except ModuleNotFoundError as problem:
+        if problem.name is None or not f"{place}.".startswith(f"{problem.name}."):  # something that it imports itself
+            raise _failed(place, problem) from None
+        known = sorted(path.stem for path in Path.cwd().glob("*.py"))
+        hint = did_you_mean(place, known)
+        raise ConfigurationError("unknown_module", f"there is no module {place!r} here{hint}") from None
+    except Exception as problem:  # noqa: BLE001 - a module may raise anything while it loads
+        raise _failed(place, problem) from None
+
+
+def _failed(place: str, problem: Exception) -> ConfigurationError:
+    return ConfigurationError("module_failed", f"module {place!r} cannot be loaded: {type(problem).__name__}: {problem}")
+
+
+def budget_of(given: Iterable[str]) -> dict[str, float]:
+    """Budget fields from ``field=number``; which fields there are is the budget's to say."""
+    fields: dict[str, float] = {}
+    for each in given:
+        name, equals, number = each.partition("=")
+        try:
+            value = float(number.replace("_", ""))
+        except ValueError:
+            raise typer.BadParameter(f"{each!r}: field=number is wanted, such as time_limit=60") from None
+        if not (name and equals):
+            raise typer.BadParameter(f"{each!r}: field=number is wanted, such as time_limit=60")
+        fields[name.strip()] = int(value) if value.is_integer() else value
+    return fields
+
+
+def authority_of(allowed: Iterable[str]) -> Authority:
+    """An authority that allows these effects, and asks for the others."""
+    for word in allowed:
+        if word not in Effect._value2member_map_:
+            raise typer.BadParameter(f"{word!r} is none of {', '.join(Effect)}{did_you_mean(word, list(Effect))}")
+    return Authority(**dict.fromkeys(allowed, "allow"))
+
+
+def context_of(named: Iterable[str]) -> Context | None:
+    """The files, with ``-`` for standard input.
+
+    Raises: ConfigurationError ``unreadable_file``.
+    """
+    names = list(named)
+    if not names:
+        return None
+    if names == ["-"]:
+        return Context.text(sys.stdin.buffer.read().decode("utf-8", "replace"))
+    if "-" in names:
+        raise typer.BadParameter("- stands alone: standard input is one context")
+    return Context.files(*names)
+
+
+def catalog_of(tools: Iterable[Tool], files: Iterable[Path], skills: Iterable[Path]) -> Catalog:
+    """A catalog of tools that can be executed, in the words of the files where they have some, and of skills.
+
+    What a file describes and no ``--tool`` does cannot be called here: it is left out, and that is said.
+    """
+    catalog = Catalog()
+    catalog.add_tools(tools)
+    left_out = 0
+    for file in files:
+        units = units_of_file(file, {"trust": "host"})
+        callable_here = [unit for unit in units if unit.id in catalog.units]
+        catalog.add(*callable_here, replace=True)
+        left_out += len(units) - len(callable_here)
+    if left_out:
+        print(f"rlm: {left_out} units of --catalog are left out: no --tool does what they say", file=sys.stderr)
+    for folder in skills:
+        refused = catalog.add_skills(folder).refused
+        if refused:
+            print(f"rlm: {len(refused)} refused; see: rlm skills check {folder}", file=sys.stderr)
+    return catalog
+
+
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: value for name, value in options.items() if value not in (None, (), [], "")}

@@ -1,0 +1,64 @@
+"""``rlm trace``: what a trace says, in the terminal."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rlm.cli.options import AsJson
+from rlm.cli.outcome import print_json, told
+
+app = typer.Typer(help="Look at traces.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def traces() -> None:
+    """Look at traces."""
+
+
+@app.command("view")
+@told
+def view(
+    file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A trace (*.jsonl).")],
+    json_output: AsJson = False,
+) -> None:
+    """Show a run as a tree: agents, turns, requests with their tokens, tools, refusals and ends."""
+    from rlm.cli.tree import Tree
+    from rlm.runtime.trace import Record
+
+    record = Record(file)
+    tree = Tree(_Bodies(record))
+    for event in record.events:
+        tree.see(event)
+    if json_output:
+        print_json({"events": list(record.events)})
+        return
+    from rlm.cli import show
+    from rlm.cli.live import drawn
+
+    with show.console.capture() as printed:
+        show.console.print(drawn(tree.root))
+    show.console.file.write(re.sub(r" +$", "", printed.get(), flags=re.MULTILINE))
+    end = record.of("end")
+    seconds = f", {end[0]['usage']['seconds']:.1f} s" if end else ""
+    show.line(f"{tree.totals}{seconds}")
+    if not end:
+        show.line("The trace has no end: the run goes on, or it was cut off.", style="yellow")
+
+
+class _Bodies:
+    """Finds a stored body, where it is kept."""
+
+    def __init__(self, record: Any) -> None:
+        self._record = record
+
+    def __call__(self, digest: str) -> Any:
+        from rlm.errors import ConfigurationError
+
+        try:
+            return self._record.value(digest)
+        except (ConfigurationError, ValueError):  # a trace without its store is still worth a look
+            return None
