@@ -32,6 +32,7 @@ _HOMES = {
     "Context": "rlm.runtime.context.context",
     "Decision": "rlm.tools.authority",
     "Effect": "rlm.tools.function",
+    "Future": "rlm.runtime.futures",
     "Grant": "rlm.tools.grant",
     "Kind": "rlm.model.unit",
     "Ledger": "rlm.model.ledger",
@@ -42,11 +43,13 @@ _HOMES = {
     "Mode": "rlm.model.policy",
     "Pin": "rlm.skills.profile",
     "Policy": "rlm.model.policy",
+    "Pool": "rlm.runtime.futures",
     "Profile": "rlm.skills.profile",
     "Projection": "rlm.tools.function",
     "Reason": "rlm.model.selection",
     "Registry": "rlm.tools.registry",
     "Representation": "rlm.model.unit",
+    "Sensor": "rlm.compiler.sensor",
     "Session": "rlm.compiler.session",
     "State": "rlm.model.selection",
     "SubagentTimeouts": "rlm.runtime.subagent",
@@ -63,15 +66,18 @@ _HOMES = {
     "acomplete": "rlm.runtime.complete",
     "areplay": "rlm.runtime.complete",
     "arun_plan": "rlm.runtime.complete",
+    "as_completed": "rlm.runtime.futures",
     "ask": "rlm.runtime.ask",
     "cancelled": "rlm.tools.cancellation",
     "chat": "rlm.runtime.chat",
     "compile": "rlm.compiler.compile",
     "load_mcp_config": "rlm.tools.mcp.config",
     "complete": "rlm.runtime.complete",
+    "gather": "rlm.runtime.futures",
     "replay": "rlm.runtime.complete",
     "run_plan": "rlm.runtime.complete",
     "subagent_tool": "rlm.runtime.subagent",
+    "submit": "rlm.runtime.futures",
     "tool": "rlm.tools.function",
 }
 
@@ -83,6 +89,7 @@ if TYPE_CHECKING:
     from rlm.catalog.mcp import MCPTools as MCPTools
     from rlm.compiler.compile import acompile as acompile
     from rlm.compiler.compile import compile as compile  # noqa: A004
+    from rlm.compiler.sensor import Sensor as Sensor
     from rlm.compiler.session import Session as Session
     from rlm.compiler.view import CompiledContext as CompiledContext
     from rlm.model.budget import Budget as Budget
@@ -126,6 +133,11 @@ if TYPE_CHECKING:
     from rlm.runtime.complete import run_plan as run_plan
     from rlm.runtime.commands import Command as Command
     from rlm.runtime.commands import Commands as Commands
+    from rlm.runtime.futures import Future as Future
+    from rlm.runtime.futures import Pool as Pool
+    from rlm.runtime.futures import as_completed as as_completed
+    from rlm.runtime.futures import gather as gather
+    from rlm.runtime.futures import submit as submit
     from rlm.runtime.subagent import SubagentTimeouts as SubagentTimeouts
     from rlm.runtime.subagent import subagent_tool as subagent_tool
     from rlm.runtime.completion import Completion as Completion

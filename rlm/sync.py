@@ -41,6 +41,11 @@ def run_sync(function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.
         own.stop()
 
 
+def spawn(function: Callable[P, Awaitable[object]], /, *args: P.args, **kwargs: P.kwargs) -> None:
+    """Start ``function(*args, **kwargs)`` as a task on the library's own event loop, and wait for nothing."""
+    _shared().start(partial(function, *args, **kwargs))
+
+
 class _Loop:
     """An event loop in a thread that ends nobody's exit."""
 
@@ -49,6 +54,7 @@ class _Loop:
         self._thread = threading.Thread(target=_serve, args=(ready,), name=name, daemon=True)
         self._thread.start()
         self._portal = ready.result()
+        self._started: set[Any] = set()
 
     def call(self, function: Callable[..., Awaitable[T]], *args: Any, **kwargs: Any) -> T:
         work = _Work(function, args, kwargs)
@@ -62,6 +68,16 @@ class _Loop:
         if work.exit is not None:
             raise work.exit
         return cast(T, value)
+
+    def start(self, function: Callable[[], Awaitable[object]]) -> None:
+        if not getattr(_here, "is_loop", False):
+            self._portal.start_task_soon(function)
+            return
+        import asyncio
+
+        task = asyncio.ensure_future(function())  # from a task on this very loop
+        self._started.add(task)
+        task.add_done_callback(self._started.discard)
 
     def stop(self) -> None:
         self._portal.start_task_soon(self._portal.stop, True)

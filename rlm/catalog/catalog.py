@@ -190,9 +190,7 @@ class Catalog:
                 self._apply({id: unit for id, unit in self._units.items() if id not in gone})
             return self._revision
 
-    def exchange(
-        self, gone: Iterable[str | Identified], units: Iterable[Unit], tools: Iterable[Tool] = ()
-    ) -> int:
+    def exchange(self, gone: Iterable[str | Identified], units: Iterable[Unit], tools: Iterable[Tool] = ()) -> int:
         """Take units out and put others in or in the place of those with their ids, in one change.
 
         Args:

@@ -31,7 +31,10 @@ class Executables:
         return self._registry
 
     def put(self, tools: Iterable[Tool]) -> None:
-        """Add tools, or put them in the place of those with their ids. Raises: as ``registry``; then nothing changed."""
+        """Add tools, or put them in the place of those with their ids.
+
+        Raises: as ``registry``; then nothing changed.
+        """
         fresh = {tool.id: tool for tool in tools if self._tools.get(tool.id) is not tool}
         if self._registry is not None and fresh:
             for tool in fresh.values():

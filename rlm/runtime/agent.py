@@ -187,6 +187,8 @@ class Agent:
         """What the next request shows, and what a plan in its reply may name. Compacts what has become too long."""
         withheld = self.withheld
         ops = self._ops(withheld)
+        if not any(unit.kind in CALLABLE for unit in self.run.catalog.units.values()):
+            ops = ops - {"tool"}  # known without a compile
         while True:
             asked = self._asked(said, needs, call, withheld, ops, repairing=repairing)
             try:

@@ -18,7 +18,6 @@ from rlm.errors import ConfigurationError, RlmError, RunError
 from rlm.model.base import digest_of
 from rlm.model.plan import ValidPlan
 from rlm.model.unit import Unit
-from rlm.providers.retry import Retry
 from rlm.runtime.agent import Agent
 from rlm.runtime.cancel import CancelToken
 from rlm.runtime.completion import Completion, Status
@@ -27,7 +26,7 @@ from rlm.runtime.context.store import Store
 from rlm.runtime.ledger import Account
 from rlm.runtime.options import Options
 from rlm.runtime.record import Host, record_run
-from rlm.runtime.replay import Replay, ReplayProvider
+from rlm.runtime.replay import Replay, ReplayProvider, ReplayRetry
 from rlm.runtime.roles import instruction_units
 from rlm.runtime.run import Run, Speaker, speaker_of
 from rlm.runtime.toolbox import Toolbox, registered
@@ -268,7 +267,8 @@ async def areplay(path: str | Path, *, trace: str | Path | None = None) -> Compl
     record = Record(path)
     said = Host(record)
     replay = Replay(record)
-    options = Options.of(**said.options(), model="local", trace=trace, retry=Retry(attempts=20, base=1e-6))
+    then = {"retry": ReplayRetry(replay=replay), "cancel": replay.interruption}
+    options = Options.of(**said.options(), model="local", trace=trace, **then)
     host = _Host(
         query=said.said["query"],
         contexts=said.contexts(),

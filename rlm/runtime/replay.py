@@ -6,20 +6,40 @@ says where the two runs part.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+import random
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
+import anyio
 import anyio.lowlevel
 
 from rlm.errors import ProviderError, RunError
 from rlm.model.base import canonical_json, digest_of
 from rlm.providers.base import ProviderReply, ProviderRequest, Usage, Wire
 from rlm.providers.prices import Price
+from rlm.providers.retry import Retry
+from rlm.runtime.cancel import CancelToken
 from rlm.runtime.completion import error_of
 from rlm.runtime.trace import Record, request_key
 from rlm.tools.outcome import ToolOutcome
+
+
+INTERRUPTED = ("timeout", "cancelled")
+
+
+class Interruption(CancelToken):
+    """Ends a replay as the recorded run was ended from outside: by its deadline or by its host."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was the host."""
+        return self._cancelled and self.kind == "cancelled"
 
 
 class Replay:
@@ -29,10 +49,17 @@ class Replay:
     """
 
     def __init__(self, record: Record) -> None:
+        self.again: set[int] = set()
+        """The identities of errors after which the recorded run tried again."""
         self._replies: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
         for row in record.of("reply"):
             said = {} if "error" in row else {"reply": record.value(row["body"])}
             self._replies[row["request"]].append({**row, **said})
+        self._unanswered = Counter(row["request"] for row in record.of("request"))
+        self._unanswered.subtract(row["request"] for row in record.of("reply"))
+        errors = [row["error"] for row in record.of("end") if row["error"] is not None]
+        kinds = [error["kind"] for error in errors if error["kind"] in INTERRUPTED]
+        self.interruption = Interruption(kinds[0] if kinds else "")
         self._windows = {row["role"] in ("leaf", "guest"): row["window"] for row in record.of("request")}
         self._outcomes = {row["call"]: ToolOutcome(**record.value(row["outcome"])) for row in record.of("tool")}
 
@@ -48,8 +75,20 @@ class Replay:
             raise RunError("replay_differs", "this request was not sent in the recorded run", {"request": key})
         row = waiting.popleft()
         if "error" in row:
-            raise _raised(row["error"])
+            problem = _raised(row["error"])
+            if any(later["call"] == row["call"] for later in waiting):
+                self.again.add(id(problem))
+            raise problem
         return ProviderReply(**{**row["reply"], "usage": Usage(**row["usage"])})
+
+    def ends_here(self, request: ProviderRequest) -> bool:
+        """Whether this request was on its way, and had no reply, when the recorded run was interrupted. If so, the
+        replay is interrupted too."""
+        key = request_key(request)
+        if self._replies.get(key) or self._unanswered[key] <= 0 or not self.interruption.kind:
+            return False
+        self.interruption.cancel()
+        return True
 
     def tool(self, call: str, arguments: Any) -> ToolOutcome:
         """What a tool gave at this call. Raises: RunError ``replay_differs``."""
@@ -60,6 +99,19 @@ class Replay:
         if not edited and digest_of(arguments) != digest_of(outcome.arguments):
             raise RunError("replay_differs", f"{outcome.tool} was called with other arguments", {"call": call})
         return outcome
+
+
+class ReplayRetry(Retry):
+    """Asks again where the recorded run did, and at once."""
+
+    replay: Any
+
+    def delay(self, attempt: int, error: ProviderError, rng: random.Random, *, left: float) -> float | None:
+        """Nothing, or None where the recorded run gave up."""
+        if id(error) not in self.replay.again:
+            return None
+        self.replay.again.discard(id(error))
+        return 0.0
 
 
 class ReplayProvider:
@@ -85,6 +137,8 @@ class ReplayProvider:
     async def send(self, request: ProviderRequest, body: bytes, on_text: Any = None) -> ProviderReply:
         """The recorded reply to this request."""
         await anyio.lowlevel.checkpoint()
+        if self._replay.ends_here(request):
+            await anyio.sleep_forever()
         return self._replay.reply(request)
 
     async def aclose(self) -> None:

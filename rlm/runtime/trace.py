@@ -88,9 +88,9 @@ class Trace:
         """Store a body once and return the SHA-256 under which it is known.
 
         Args:
-            value: bytes as they are, or JSON data.
+            value: bytes as they are, or JSON data, whose keys stay in order: a model reads them in that order.
         """
-        data = value if isinstance(value, bytes) else canonical_json(value).encode("utf-8", "surrogatepass")
+        data = value if isinstance(value, bytes) else _json(value)
         if self._redact is not None:
             data = self._redact(data.decode("utf-8", "replace")).encode()
         digest = hashlib.sha256(data).hexdigest()
@@ -113,6 +113,11 @@ class Trace:
         with self._lock:
             if self._file is not None:
                 self._file.close()
+
+
+def _json(value: Any) -> bytes:
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _redacted(value: Any, redact: Redact | None) -> Any:

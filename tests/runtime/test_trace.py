@@ -12,7 +12,7 @@ import rlm
 from rlm.errors import ConfigurationError
 from rlm.runtime.trace import Record
 from tests.runtime.actors import Cast, child, final, model, observe, plan, provider, tool, var
-from tests.support.loopback import Loopback, fails
+from tests.support.loopback import Loopback, fails, stalls
 
 WORDS = "word after word and no end to it; "
 
@@ -220,3 +220,44 @@ def test_host_rules_and_admitted_units_are_replayed(server, tmp_path):
     assert "LOUD" not in server.requests[0].all_text
     again = rlm.replay(tmp_path / "r.jsonl")
     assert (again.value, again.prompt_projection) == (result.value, result.prompt_projection)
+
+
+def test_a_run_that_gave_up_on_its_provider_gives_up_again(server, tmp_path):
+    """As often as then, and without the waits."""
+    server.script(lambda _: fails(503, retry_after="0.2"))
+    result = rlm.complete("x", model=provider(server, "openai"), trace=tmp_path / "run.jsonl", retry={"base": 0.001})
+    again = rlm.replay(tmp_path / "run.jsonl")
+    assert (again.status, again.error, again.usage.model_calls) == (result.status, result.error, 3)
+
+
+def test_keys_stay_in_order(server, tmp_path):
+    """Of a tool's parameters and of what it gives: both are shown to a model."""
+
+    @rlm.tool(effect="read")
+    def look(zeta: int = 1, alpha: int = 2) -> dict:
+        """Look at it."""
+        return {"z": zeta, "a": alpha}
+
+    server.script([plan(tool("look", "seen"), observe(var("seen"))), plan(final(var("seen", "z")))])
+    path = tmp_path / "run.jsonl"
+    assert rlm.complete("look at it", model=provider(server, "openai"), tools=[look], trace=path).unwrap() == 1
+    assert rlm.replay(path).unwrap() == 1
+
+
+def test_a_run_that_was_cancelled_ends_so_again(server, tmp_path):
+    token = rlm.CancelToken()
+    answers = iter(["first", stalls()])
+    steps = plan(model("a", "a"), model("b", "b"), final(var("b")))
+    server.script(Cast(planner=[steps], leaf=lambda _: next(answers)))
+
+    def listener(event):
+        if event["event"] == "request" and event["call"] == "0.1:steps[1]":
+            token.cancel()
+
+    path = tmp_path / "run.jsonl"
+    result = rlm.complete("x", model=provider(server, "openai"), trace=path, cancel=token, on_event=listener)
+    assert (result.status, result.error["kind"], result.bound) == ("partial", "cancelled", {"a": "first"})
+    again = rlm.replay(path)
+    same = ("status", "value", "error", "bound")
+    assert [getattr(again, name) for name in same] == [getattr(result, name) for name in same]
+

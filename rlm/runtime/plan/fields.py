@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -16,6 +17,10 @@ from rlm.runtime.plan.schemas import ANYTHING, schema_problem, violations
 Names = frozenset[str]
 
 _HIDDEN = json.dumps(ANYTHING)[1:-1]
+
+
+_PART = re.compile(r"([^:]+):\d{1,19}-\d{1,19}")
+"""A part of a context, by its name and the bytes that it has."""
 
 
 class Full(Exception):
@@ -217,8 +222,13 @@ class FieldCheck:
         name = value["handle"]
         if not isinstance(name, str):
             self.add(wrong(inside(path, "handle"), "the name of a context", name))
-        elif name not in self.frame.handles:
+        elif name not in self.frame.handles and not self._is_part(name):
             self.add(unknown(path, "unknown_handle", "context", name, self.frame.handles))
+
+    def _is_part(self, name: str) -> bool:
+        """Whether it names a stretch of a context that is there; the store says whether there is so much of it."""
+        match = _PART.fullmatch(name)
+        return match is not None and match[1] in {handle.partition(":")[0] for handle in self.frame.handles}
 
     def _literal(self, value: dict[str, Any], path: str, names: Names) -> None:
         """Anything."""

@@ -6,5 +6,8 @@ TOO_LARGE = -32_791
 UNREACHED = -32_792
 """The request never left: asking again does nothing twice."""
 
+SESSION_ENDED = -32_794
+"""The server knows the session no more, and did nothing of what was asked in it."""
+
 BROKEN_OFF = -32_793
 """The line failed on the way; whether the server did what was asked is not known."""

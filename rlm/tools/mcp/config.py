@@ -45,8 +45,7 @@ class MCPLimits(Noun):
         connect_seconds: to start or reach it, agree on a protocol and read its lists.
         answer_seconds: for a prompt, a resource, or one page of a list.
         reconnect_seconds: that a call waits for a connection which was lost.
-        ping_seconds: between two questions whether a server over HTTP is still there; half of it for the answer,
-            at most 5.
+        ping_seconds: between two questions whether a server over HTTP is still there.
         close_seconds: that a process has to end by itself before its group is killed.
         max_message_bytes: of one message from it.
         max_items: of its tools, of its prompts and of its resources; what is more is left out, with a finding.
@@ -186,7 +185,8 @@ def server_of(name: str, given: Any) -> ServerConfig:
     noun: type[ServerConfig] = StdioServer if "command" in given else HTTPServer
     wanted = _STDIO if noun is StdioServer else _HTTP
     if kind is not None and kind not in wanted:
-        what = f"type {kind!r} does not go with {'command' if noun is StdioServer else 'url'!r}; {sorted(wanted)[0]!r} does"
+        key = "command" if noun is StdioServer else "url"
+        what = f"type {kind!r} does not go with {key!r}; {min(wanted)!r} does"
         raise ConfigurationError("unsupported_transport", f"server {name!r}: {what}", {"server": name})
     fields = {key: value for key, value in given.items() if key not in _OTHER_HOSTS and key != "transport"}
     for key in fields:

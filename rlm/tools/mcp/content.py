@@ -93,11 +93,11 @@ def contents_of(result: types.ReadResourceResult, limit: int, subject: str) -> t
 
 
 def _content(part: Any, subject: str) -> ResourceContent:
-    about = {"uri": str(part.uri), "mime_type": part.mime_type or ""}
+    uri, mime_type = str(part.uri), part.mime_type or ""
     if isinstance(part, types.TextResourceContents):
-        return ResourceContent(**about, text=part.text)
+        return ResourceContent(uri, mime_type, text=part.text)
     try:
-        return ResourceContent(**about, data=base64.b64decode(part.blob, validate=True))
+        return ResourceContent(uri, mime_type, data=base64.b64decode(part.blob, validate=True))
     except (binascii.Error, ValueError):
         raise ToolError("invalid_result", f"{subject}: what it gave as base64 is none", {"unit": subject}) from None
 

@@ -9,6 +9,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -100,7 +101,7 @@ class Reader:
         return Listing(
             server=self._server,
             unit=unit,
-            tools=self._each("mcp_tool", tools, lambda row, id: self._tool(row, id, suggests)),
+            tools=self._each("mcp_tool", tools, partial(self._tool, suggests=suggests)),
             prompts=self._each("mcp_prompt", prompts, self._prompt),
             resources=self._each("resource", _told_apart(resources), self._resource),
             findings=tuple(self.findings),
@@ -146,7 +147,7 @@ class Reader:
                 fields = {}
         raise AssertionError("a unit of nothing but our own words")
 
-    def _tool(self, row: Mapping[str, Any], id: str, suggests: tuple[str, ...]) -> ServerTool:
+    def _tool(self, row: Mapping[str, Any], id: str, *, suggests: tuple[str, ...]) -> ServerTool:
         from rlm.tools.schema import check_of
 
         schema, output = row.get("inputSchema"), row.get("outputSchema")

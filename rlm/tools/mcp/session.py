@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 import logging
-import dataclasses
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,7 +17,7 @@ from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from rlm.tools.mcp.codes import BROKEN_OFF, UNREACHED
+from rlm.tools.mcp.codes import BROKEN_OFF, SESSION_ENDED, UNREACHED
 from rlm.tools.mcp.config import HTTPServer, MCPLimits, ServerConfig, StdioServer
 from rlm.tools.mcp.listing import Finding, Listing, Reader, finding
 from rlm.tools.mcp.sieve import Inbox, Outbox, Sieve
@@ -38,7 +38,7 @@ CHANGES = (
     types.PromptListChangedNotification,
     types.ResourceListChangedNotification,
 )
-FAULTS = (UNREACHED, BROKEN_OFF, types.CONNECTION_CLOSED)
+FAULTS = (UNREACHED, BROKEN_OFF, SESSION_ENDED, types.CONNECTION_CLOSED)
 CALL_RESULT: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(types.CallToolResult | types.InputRequiredResult)
 PROMPT_RESULT: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(types.GetPromptResult | types.InputRequiredResult)
 READ_RESULT: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(types.ReadResourceResult | types.InputRequiredResult)
@@ -46,6 +46,8 @@ READ_RESULT: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(types.ReadResource
 
 class Session:
     """A session under way. ``over`` is set where it ended or is to end, ``stale`` where a list changed.
+
+    ``asking`` is how many calls are under way.
 
     Args:
         server: the host's name for it.
@@ -56,6 +58,7 @@ class Session:
         self.server, self.limits, self.line = server, limits, line
         self.over = line.ended
         self.stale = anyio.Event()
+        self.asking = 0
         self._listing = anyio.Lock()
         self._sdk: ClientSession
         self._sieve: Sieve
@@ -98,7 +101,11 @@ class Session:
         Python's regular expressions, in this loop."""
         params = types.CallToolRequestParams(name=name, arguments=dict(arguments))
         request = types.CallToolRequest(params=params)
-        return await self._sdk.send_request(request, CALL_RESULT, request_read_timeout_seconds=CALL_SECONDS)
+        self.asking += 1
+        try:
+            return await self._sdk.send_request(request, CALL_RESULT, request_read_timeout_seconds=CALL_SECONDS)
+        finally:
+            self.asking -= 1
 
     async def prompt(self, name: str, arguments: Mapping[str, str]) -> Any:
         """``prompts/get``."""
@@ -111,20 +118,25 @@ class Session:
         return await self._sdk.send_request(types.ReadResourceRequest(params=params), READ_RESULT)
 
     async def answers(self) -> bool:
-        """Whether the server is still there; where it is not, the session is over."""
+        """Whether the server is still there; where it is not, the session is over.
+
+        Silence tells nothing of a server that is at work on a call: many do one thing at a time.
+        """
         question = types.DiscoverRequest() if self.is_modern else types.PingRequest()
         trouble = "it does not answer"
-        with anyio.move_on_after(min(PING_SECONDS, self.limits.ping_seconds)):
+        with anyio.move_on_after(PING_SECONDS) as patience:
             try:
                 await self._sdk.send_request(question, types.EmptyResult)
             except pydantic.ValidationError:
                 return True
             except MCPError as problem:
-                if problem.code not in FAULTS and not _is_ended(problem):
+                if problem.code not in FAULTS:
                     return True  # it answered, whatever it said
                 trouble = problem.message
             else:
                 return True
+        if patience.cancelled_caught and self.asking:
+            return True
         self.line.trouble = self.line.trouble or trouble
         self.over.set()
         return False
@@ -145,7 +157,8 @@ class Session:
                     "resources": self._sdk.list_resources,
                 }.items()
             }
-        listing = Reader(self.server, self._about()).listing(*(rows[key] or () for key in rows), findings=findings)
+        tools, prompts, resources = (given or () for given in rows.values())
+        listing = Reader(self.server, self._about()).listing(tools, prompts, resources, findings)
         kept = {key: getattr(before, key) for key, given in rows.items() if given is None and before is not None}
         return dataclasses.replace(listing, **kept)
 
@@ -277,19 +290,14 @@ def _version() -> str:
         return "0"
 
 
-def _is_ended(problem: MCPError) -> bool:
-    """Whether the server over HTTP knows the session no more: it did nothing of what was asked."""
-    return problem.code == types.INVALID_REQUEST and problem.message == "Session terminated"
-
-
 def is_safe_again(problem: MCPError) -> bool:
     """Whether the request was certainly not carried out."""
-    return problem.code == UNREACHED or _is_ended(problem)
+    return problem.code in (UNREACHED, SESSION_ENDED)
 
 
 def is_fault(problem: MCPError) -> bool:
     """Whether it may be the line that failed, and not what was asked."""
-    return problem.code in FAULTS or _is_ended(problem)
+    return problem.code in FAULTS
 
 
 def is_broken_off(problem: MCPError) -> bool:

@@ -23,7 +23,7 @@ _USED = frozenset({"name", "title", "description", "inputSchema", "outputSchema"
 }
 
 
-class Sieve(JSONRPCDispatcher):  # type: ignore[type-arg]
+class Sieve(JSONRPCDispatcher):
     """The SDK's dispatcher; ``rows`` are those of the last page as they came, ``refused`` those that are none, with
     the reason.
 

@@ -255,7 +255,7 @@ async def _stopped(process: Process, grace: float, child: Child) -> None:
 async def _ended(process: Process, seconds: float) -> bool:
     """Whether the process ends in time. Not by ``wait()``, which also waits for whoever inherited its pipes."""
     with anyio.move_on_after(seconds):
-        while process.returncode is None:
+        while process.returncode is None:  # noqa: ASYNC110 - there is no event for it
             await anyio.sleep(_POLL)
     return process.returncode is not None
 

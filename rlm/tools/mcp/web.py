@@ -15,7 +15,7 @@ import anyio
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from rlm.tools.mcp.codes import BROKEN_OFF, TOO_LARGE, UNREACHED
+from rlm.tools.mcp.codes import BROKEN_OFF, SESSION_ENDED, TOO_LARGE, UNREACHED
 from rlm.tools.mcp.config import HTTPServer, MCPLimits
 
 CONNECT_SECONDS = 10.0
@@ -62,6 +62,8 @@ class BoundedClient(httpx2.AsyncClient):
         except httpx2.TransportError as problem:
             return _fault(request, BROKEN_OFF, f"{type(problem).__name__}: {problem}")
         self._line.status = response.status_code if response.status_code in (401, 403) else None
+        if response.status_code == 404 and "mcp-session-id" in request.headers:
+            return await _given_up(response, SESSION_ENDED, "the server knows the session no more")
         if response.headers.get("content-encoding", "identity") != "identity":
             return await _given_up(response, TOO_LARGE, "an answer that would have to be unpacked")
         if response.headers.get("content-type", "").startswith("text/event-stream"):

@@ -67,6 +67,8 @@ def listed(params: dict[str, Any]) -> dict[str, Any]:
         return {"tools": HOSTILE}
     if WHAT == "no list":
         return {"tools": "none"}
+    if WHAT == "breaks promise":
+        return {"tools": [tool("fine", outputSchema={"type": "object", "properties": {"number": {"type": "integer"}}})]}
     return {"tools": [tool("fine")]}
 
 
@@ -115,6 +117,8 @@ def called(request: dict[str, Any]) -> None:
         send({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32000, "message": "Bad moon"}})
     elif WHAT == "wants input":
         send({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32042, "message": "ask the user"}})
+    elif WHAT == "breaks promise":
+        send({"jsonrpc": "2.0", "id": request["id"], "result": {**text, "structuredContent": {"number": "three"}}})
     elif WHAT == "changes":
         for _ in range(2000):
             send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
