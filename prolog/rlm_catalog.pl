@@ -16,9 +16,11 @@
             replaces/3             % +Module, ?I, ?J
           ]).
 :- use_module(library(aggregate), [aggregate_all/3]).
+:- use_module(library(assoc), [empty_assoc/1, gen_assoc/3, get_assoc/3, list_to_assoc/2, put_assoc/4]).
 :- use_module(library(error), [existence_error/2]).
-:- use_module(library(lists), [append/3, member/2]).
+:- use_module(library(lists), [member/2]).
 :- use_module(library(ordsets), [ord_union/3]).
+:- use_module(library(pairs), [group_pairs_by_key/2]).
 :- use_module(rlm_index, [index_declare/1, index_forget/2, index_unit/4, index_update/1]).
 :- use_module(rlm_words, [fold/2, identifier_words/2, stemmer/1, stems/3]).
 
@@ -36,7 +38,7 @@ known by a number inside its catalog; numbers never decide anything, ids do.
 | conflicts(I, Id), supersedes(I, Id)               |                                                      |
 | key(Key, I, What)                                 | words that name it: `name`, `group`, or a trigger    |
 | called(I, Name)                                   | the words of its bare name                           |
-| start(Word, Length)                               | the longest key that starts with a word              |
+| start(Word, Length)                               | how many words a key has that starts with this one   |
 | signal(Name, Value, I, Weight)                    | host signals that ask for it                         |
 | above(I, J)                                       | I supersedes J, through any number of steps          |
 | next(I), size(N)                                  | the next number, and how many units there are        |
@@ -104,10 +106,8 @@ clear(M) :-
 catalog_destroy(Args, _{destroyed: Known}) :-
     (   retract(catalog(Args.catalog, M, _))
     ->  Known = @(true),
-        forall(( current_predicate(M:Name/Arity),
-                 functor(Head, Name, Arity),
-                 \+ predicate_property(M:Head, imported_from(_)) ),
-               retractall(M:Head))
+        clear(M),
+        assertz(spare(M))
     ;   Known = @(false)
     ).
 
@@ -314,11 +314,9 @@ add_key(Words, What, M, I) :-
     length(Words, Length),
     atomic_list_concat(Words, ' ', Key),
     assertz(M:key(Key, I, What)),
-    (   M:start(First, Known),
-        Known >= Length
+    (   M:start(First, Length)
     ->  true
-    ;   retractall(M:start(First, _)),
-        assertz(M:start(First, Length))
+    ;   assertz(M:start(First, Length))
     ).
 
 outdate(M) :-
@@ -335,18 +333,39 @@ catalog_ready(M) :-
     (   retract(M:stale)
     ->  retractall(M:above(_, _)),
         findall(I-J, ( M:supersedes(I, Id), M:number(Id, J) ), Pairs),
-        forall(( member(I-_, Pairs), reach([I], Pairs, [], Js), member(J, Js), J \== I ),
-               ( M:above(I, J) -> true ; assertz(M:above(I, J)) ))
+        sort(Pairs, Sorted),
+        group_pairs_by_key(Sorted, Groups),
+        list_to_assoc(Groups, Direct),
+        empty_assoc(None),
+        below_each(Groups, Direct, None, Below),
+        forall(( gen_assoc(I, Below, Js), member(J, Js), J \== I ), assertz(M:above(I, J)))
     ;   true
     ).
 
-reach([], _, Seen, Seen).
-reach([I|Is], Pairs, Seen0, Seen) :-
-    findall(J, ( member(I-J, Pairs), \+ memberchk(J, Seen0) ), Js0),
-    sort(Js0, Js),
-    ord_union(Seen0, Js, Seen1),
-    append(Js, Is, Next),
-    reach(Next, Pairs, Seen1, Seen).
+%   below_each(+Groups, +Direct, +Below0, -Below): an assoc from each I to all that it supersedes.
+below_each([], _, Below, Below).
+below_each([I-_|Groups], Direct, Below0, Below) :-
+    below(I, Direct, Below0, Below1, _),
+    below_each(Groups, Direct, Below1, Below).
+
+%   A unit is noted before it is looked at, so that a cycle ends.
+below(I, Direct, Below0, Below, Js) :-
+    (   get_assoc(I, Below0, Js0)
+    ->  Js = Js0,
+        Below = Below0
+    ;   get_assoc(I, Direct, Js0)
+    ->  put_assoc(I, Below0, Js0, Below1),
+        below_all(Js0, Direct, Below1, Below2, Js0, Js),
+        put_assoc(I, Below2, Js, Below)
+    ;   Js = [],
+        Below = Below0
+    ).
+
+below_all([], _, Below, Below, Js, Js).
+below_all([I|Is], Direct, Below0, Below, Js0, Js) :-
+    below(I, Direct, Below0, Below1, Is1),
+    ord_union(Js0, Is1, Js1),
+    below_all(Is, Direct, Below1, Below, Js1, Js).
 
 %!  supersedes(+Module, ?I, ?J) is nondet.
 %
