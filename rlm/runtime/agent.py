@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -228,7 +229,7 @@ class Agent:
             text="" if self.depth else self.task,
             tail=tail,
             needs=needs,
-            standing=own_units(self.role, repairing, grammar_text(Frame(ops=ops, actions=_ACTIONS))),
+            standing=own_units(self.role, repairing, _grammar(ops)),
             withheld=withheld,
             policy=self.policy,
             account=self.account,
@@ -290,7 +291,7 @@ class Agent:
         rows = {}
         for name, value in self.inputs.items():
             if is_handle(value):
-                rows[name] = _described(value["handle"], await self.store.act(value, "info"))
+                rows[name] = _described(name, value["handle"], await self.store.act(value, "info"))
             elif name != "query":
                 rows[name] = excerpt(value)
         return inputs_text(rows)
@@ -445,6 +446,12 @@ class Agent:
 _ACTIONS = {name: dict(spec.schema) for name, spec in ACTIONS.items()}
 
 
+@lru_cache(maxsize=256)
+def _grammar(ops: frozenset[str]) -> str:
+    """The plan language as an agent with these operations is told it."""
+    return grammar_text(Frame(ops=ops, actions=_ACTIONS))
+
+
 def _named(ops: Iterable[str]) -> str:
     return ", ".join(sorted(ops)) or "none"
 
@@ -453,7 +460,22 @@ def _length(value: Any) -> int | None:
     return len(value) if isinstance(value, list) else None
 
 
-def _described(id: str, info: Mapping[str, Any]) -> str:
-    """A context in one line: everything short that ``info`` says."""
-    said = {key: value for key, value in info.items() if value not in (None, "", [], False)}
-    return f"context {id!r}, {excerpt(said, 600)}"
+HEAD = 160
+"""Characters of the beginning of a context that an agent is shown at first."""
+
+NAMED = 8
+"""Documents of a context that are named at first."""
+
+
+def _described(name: str, id: str, info: Mapping[str, Any]) -> str:
+    """A context in one line: how large it is, what it consists of, how it begins."""
+    about = "about " if "characters" in info.get("estimated", ()) else ""
+    said = "a context" if id == name else f"context {id!r}"
+    parts = [f"{said}: {info['kind']}", f"{about}{info['characters']:,} characters", f"{about}{info['lines']:,} lines"]
+    parts.append(f"about {info['tokens']:,} tokens")
+    if "documents" in info:
+        names = [row["name"] for row in info["names"][:NAMED]]
+        more = ", ..." if info["documents"] > len(names) else ""
+        parts.append(f"{info['documents']:,} documents ({', '.join(map(json.dumps, names))}{more})")
+    head = json.dumps(info["head"][:HEAD], ensure_ascii=False)
+    return f"{', '.join(parts)}. It begins: {head}"
