@@ -110,8 +110,10 @@ def _host(query: str, context: Any, options: Options, *, planned: bool) -> _Host
     if options.cancel is not None and not isinstance(options.cancel, CancelToken):
         raise ConfigurationError("invalid_option", "cancel: a CancelToken is wanted, rlm.CancelToken()")
     catalog = options.catalog
-    known = () if catalog is None else tuple(getattr(catalog, "registry", ()))
-    toolbox = Toolbox((*registered(options.tools, options.tool_registry), *known), options.bindings)
+    given = registered(options.tools, options.tool_registry)
+    ids = {tool.id for tool in given}
+    known = () if catalog is None else tuple(tool for tool in catalog.registry if tool.id not in ids)
+    toolbox = Toolbox((*given, *known), options.bindings)
     standing = (
         *standing_units(Profile.of(options.skills, disable=options.disable)),
         *instruction_units(options.instruction, options.instruction_files),

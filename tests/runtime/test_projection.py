@@ -275,3 +275,18 @@ def test_a_leaf_that_must_follow_a_schema_is_asked_again(server):
     )
     assert rlm.complete("x", model=provider(server, "openai")).unwrap() == 2
     assert "does not follow the schema" in server.requests[2].user_text
+
+
+def test_a_catalog_brings_the_handlers_of_its_tools_and_a_tool_that_is_given_again_goes_before(server):
+    with rlm.Catalog() as catalog:
+        catalog.add_tools([git_diff, project_search])
+        steps = plan(tool("git_diff", "d"), final(var("d")))
+        server.script([steps, steps])
+        assert rlm.complete(REVIEW, model=provider(server, "openai"), catalog=catalog).unwrap() == "diff against main"
+
+        @rlm.tool(effect="read", name="git_diff", description=git_diff.description)
+        def another(base: str = "main") -> str:
+            return "the host's other one"
+
+        result = rlm.complete(REVIEW, model=provider(server, "openai"), catalog=catalog, tools=[another])
+        assert result.unwrap() == "the host's other one"
