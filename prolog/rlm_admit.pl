@@ -5,6 +5,7 @@
             admit_each/5,         % +Tier, +Roots, +Given, +State0, -State
             admit_limited/5       % +Roots, +Limit, +Given, +State0, -State
           ]).
+:- use_module(library(assoc), [empty_assoc/1, get_assoc/3, put_assoc/4]).
 :- use_module(library(lists), [append/3, member/2]).
 :- use_module(rlm_closure, [closure/5, out/4]).
 :- use_module(rlm_conflict, [clash/4, outranked/4]).
@@ -12,12 +13,13 @@
 /** <module> Admission: who gets in, one root after the other
 
 A state is `state(Admitted, Active, Rejected)`: admitted units `a(I, Tier, Why)` with the latest first, the
-same as plain numbers, and `r(I, Reasons)` for roots that were turned away. `Given` is `given(World, Bad)`.
+same as a table by I, and `r(I, Reasons)` for roots that were turned away. `Given` is `given(World, Bad)`.
 */
 
 %!  start(-State) is det.
 
-start(state([], [], [])).
+start(state([], Active, [])) :-
+    empty_assoc(Active).
 
 %!  admit_together(+Tier, +Roots:list, +Given, +State0, -State) is det.
 %
@@ -138,7 +140,7 @@ admit(Tier, R, Given, State0, State, Outcome) :-
 
 %   attempt(+Root, +Given, +Active, -Outcome): admitted(Members), rejected(Reasons) or `already`.
 attempt(R, given(World, Bad), Active, Outcome) :-
-    (   memberchk(R, Active)
+    (   get_assoc(R, Active, _)
     ->  Outcome = already
     ;   out(World, Bad, R, Reasons),
         Reasons \== []
@@ -158,4 +160,5 @@ judged(members(Members), world(M, _, _, _, _, _), Active, Outcome) =>
 
 add_members([], _, Admitted, Admitted, Active, Active).
 add_members([m(I, Why)|Ms], Tier, Admitted0, Admitted, Active0, Active) :-
-    add_members(Ms, Tier, [a(I, Tier, Why)|Admitted0], Admitted, [I|Active0], Active).
+    put_assoc(I, Active0, true, Active1),
+    add_members(Ms, Tier, [a(I, Tier, Why)|Admitted0], Admitted, Active1, Active).

@@ -21,6 +21,7 @@
 :- use_module(library(lists), [member/2]).
 :- use_module(library(ordsets), [ord_union/3]).
 :- use_module(library(pairs), [group_pairs_by_key/2]).
+:- use_module(rlm_examples, [examples_add/4, examples_declare/1, examples_forget/2]).
 :- use_module(rlm_index, [index_declare/1, index_forget/2, index_unit/4, index_update/1]).
 :- use_module(rlm_words, [fold/2, identifier_words/2, stemmer/1, stems/3]).
 
@@ -77,6 +78,7 @@ declare(M) :-
               M:key/3, M:called/2, M:start/2, M:signal/4, M:above/2, M:stale/0, M:next/1, M:size/1
             ]),
     index_declare(M),
+    examples_declare(M),
     assertz(M:next(1)),
     assertz(M:size(0)).
 
@@ -174,7 +176,8 @@ remove_unit(M, I) :-
     retract_unit(M, I),
     retractall(M:key(_, I, _)),
     retractall(M:called(I, _)),
-    retractall(M:signal(_, _, I, _)).
+    retractall(M:signal(_, _, I, _)),
+    examples_forget(M, I).
 
 %   retract_unit(+M, +I): the counterpart of assert_unit/3.
 retract_unit(M, I) :-
@@ -238,7 +241,11 @@ add_unit(M, Stemmer, I, Given) :-
     names_keys(Unit.groups, Groups),
     add_keys(Groups, group, M, I),
     add_triggers(Unit.triggers, M, Stemmer, I),
-    index_unit(M, Stemmer, I, Unit.fields.put(name, Bare)).
+    index_unit(M, Stemmer, I, Unit.fields.put(name, Bare)),
+    (   get_dict(examples, Unit.fields, Examples)
+    ->  examples_add(M, Stemmer, I, Examples)
+    ;   true
+    ).
 
 %   assert_unit(+M, +I, +Unit): what it is and how it relates to others.
 assert_unit(M, I, Unit) :-

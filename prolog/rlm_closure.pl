@@ -5,10 +5,11 @@
             reachable/3,          % +World, +Roots, -Is
             nonviable/3,          % +World, +Roots, -Bad
             out/4,                % +World, +Bad, +I, -Reasons
+            places/2,             % +Is, -Places
             closure/5             % +World, +Bad, +Active, +Roots, -Closure
           ]).
 :- use_module(library(assoc), [empty_assoc/1, get_assoc/3, list_to_assoc/2, put_assoc/4]).
-:- use_module(library(lists), [append/3, list_to_set/2, member/2, reverse/2]).
+:- use_module(library(lists), [append/3, list_to_set/2, member/2, nth1/3]).
 :- use_module(library(ordsets), [ord_memberchk/2, ord_subtract/3, ord_union/3]).
 :- use_module(library(pairs), [group_pairs_by_key/2]).
 :- use_module(rlm_catalog, [replaces/3, supersedes/3]).
@@ -24,8 +25,11 @@ registered shows nowhere.
 A `World` is what one compile knows, and it never changes:
 `world(Module, Policy, Extra, Negated, Vetoed, Candidates)`. `Extra` holds requirements for this compile
 only (a table of ids, by I), `Negated` (an ordset) and `Vetoed` (a table of rules, by I) what the user's words
-and the host's rules keep out, and `Candidates` (in the order of their ranks) what stands on its own feet and
-may therefore stand in for others.
+and the host's rules keep out, and `Candidates` (places/2, in the order of their ranks) what stands on its own
+feet and may therefore stand in for others.
+
+What is asked of many units, whether this one is active, a candidate, a member, is asked of a table: a catalog
+that is shown whole has thousands of each.
 */
 
 %!  by_number(+Pairs, -Table) is det.
@@ -36,6 +40,15 @@ by_number(Pairs, Table) :-
     keysort(Pairs, Sorted),
     group_pairs_by_key(Sorted, Groups),
     list_to_assoc(Groups, Table).
+
+%!  places(+Is:list, -Places) is det.
+%
+%   An assoc from each I to its place in the list, the first where it has more.
+
+places(Is, Places) :-
+    findall(I-Place, nth1(Place, Is, I), Pairs),
+    sort(1, @<, Pairs, Sorted),
+    list_to_assoc(Sorted, Places).
 
 %!  needs(+World, +I, -Id, -J) is nondet.
 %
@@ -108,9 +121,14 @@ concerned(World, Roots, Is) :-
     ).
 
 %   substitute(+World, +I, -S): S supersedes I and stands on its own feet.
-substitute(world(M, _, _, _, _, Candidates), I, S) :-
+substitute(World, I, S) :-
+    World = world(M, _, _, _, _, Candidates),
+    replacement(M, Candidates, I, _, S).
+
+%   replacement(+M, +Places, +I, -Place, -S) is nondet: S of Places stands in for I.
+replacement(M, Places, I, Place, S) :-
     replaces(M, S, I),
-    memberchk(S, Candidates).
+    get_assoc(S, Places, Place).
 
 add_blocked([], _, Bad, Bad).
 add_blocked([I|Is], World, Bad0, Bad) :-
@@ -203,34 +221,37 @@ out(World, Bad, I, Reasons) :-
 
 %!  closure(+World, +Bad, +Active, +Roots, -Closure) is det.
 %
-%   What admitting Roots together would add to Active: `members(Ms)`, each `m(I, root)` or
+%   What admitting Roots together would add to Active (an assoc): `members(Ms)`, each `m(I, root)` or
 %   `m(I, dependency_of(J))`, in order. What others of them supersede is left out, with all that only it
 %   needed. `contradiction(A, B)` where a root would be left out so, or where two members conflict.
 
-closure(World, _, Active, [Root], Closure), \+ memberchk(Root, Active), \+ needs(World, Root, _, _) =>
+closure(World, _, Active, [Root], Closure), \+ get_assoc(Root, Active, _), \+ needs(World, Root, _, _) =>
     Closure = members([m(Root, root)]).
 closure(World, Bad, Active, Roots, Closure) =>
-    root_members(Roots, Queue),
-    gather(Queue, World, Bad, Active, [], Members0),
     World = world(M, _, _, _, _, _),
-    outdone(M, Members0, Outdone),
-    (   member(R-S, Outdone),
-        memberchk(R, Roots)
+    walk(Roots, World, Active, drags(Bad), Members0),
+    member_places(Members0, Places0),
+    outdone(M, Members0, Places0, Outdone),
+    (   Outdone == []
+    ->  consistent(M, Members0, Places0, Closure)
+    ;   places(Roots, RootPlaces),
+        member(R-S, Outdone),
+        get_assoc(R, RootPlaces, _)
     ->  Closure = contradiction(R, S)
-    ;   Outdone == []
-    ->  consistent(M, Members0, Closure)
-    ;   regather(Queue, World, Active, Outdone, Members0, [], Members),
-        consistent(M, Members, Closure)
+    ;   list_to_assoc(Outdone, Superseders),
+        walk(Roots, World, Active, instead(Superseders, Places0), Members),
+        member_places(Members, Places),
+        consistent(M, Members, Places, Closure)
     ).
 
-root_members([], []).
-root_members([R|Rs], [m(R, root)|Ms]) :-
-    root_members(Rs, Ms).
+member_places(Members, Places) :-
+    findall(I, member(m(I, _), Members), Is),
+    places(Is, Places).
 
-consistent(M, Members, Closure) :-
+consistent(M, Members, Places, Closure) :-
     (   member(m(A, _), Members),
         opposed(M, A, B),
-        memberchk(m(B, _), Members)
+        get_assoc(B, Places, _)
     ->  Closure = contradiction(A, B)
     ;   Closure = members(Members)
     ).
@@ -241,83 +262,99 @@ opposed(M, A, B) :-
 opposed(M, A, B) :-
     supersedes(M, A, B).
 
-%   gather(+Queue, +World, +Bad, +Active, +Reversed, -Members): breadth first, the first reason is kept.
-gather([], _, _, _, Reversed, Members) :-
-    reverse(Reversed, Members).
-gather([m(I, Why)|Queue], World, Bad, Active, Reversed, Members) :-
-    (   ( memberchk(m(I, _), Reversed) ; memberchk(I, Active) )
-    ->  gather(Queue, World, Bad, Active, Reversed, Members)
-    ;   Present = [m(I, Why)|Reversed],
-        findall(m(J, dependency_of(I)), drags(World, Bad, Active, Present, Queue, I, J), More),
-        append(Queue, More, Queue1),
-        gather(Queue1, World, Bad, Active, Present, Members)
-    ).
+%   walk(+Roots, +World, +Active, +How, -Members): breadth first, the first reason is kept.
+walk(Roots, World, Active, How, Members) :-
+    empty_assoc(None),
+    queued(Roots, root, None, Known, Level, []),
+    levels(Level, World, Active, How, Known, Members).
 
-%   drags(+World, +Bad, +Active, +Present, +Queue, +I, -J): I needs J, and nothing that is active, in the
-%   closure or on its way into it meets that need.
-drags(World, Bad, Active, Present, Queue, I, J) :-
+levels([], _, _, _, _, Members) =>
+    Members = [].
+levels(Level, World, Active, How, Known0, Members) =>
+    level(Level, World, Active, How, Known0, Known, Next, Members, Rest),
+    levels(Next, World, Active, How, Known, Rest).
+
+%   level(+Level, +World, +Active, +How, +Known0, -Known, -Next, -Members, ?Rest): one level of the walk; Known has
+%   all that was ever on its way into the closure.
+level([], _, _, _, Known, Known, [], Rest, Rest).
+level([m(I, Why)|Level], World, Active, How, Known0, Known, Next, Members, Rest) :-
+    (   get_assoc(I, Active, _)
+    ->  Members = Members1,
+        Known1 = Known0,
+        Next = Next1
+    ;   Members = [m(I, Why)|Members1],
+        findall(J, step(How, World, Active, Known0, I, J), Js),
+        queued(Js, dependency_of(I), Known0, Known1, Next, Next1)
+    ),
+    level(Level, World, Active, How, Known1, Known, Next1, Members1, Rest).
+
+%   queued(+Is, +Why, +Known0, -Known, -Level, ?Rest): those of Is that are new.
+queued([], _, Known, Known, Rest, Rest).
+queued([I|Is], Why, Known0, Known, Level, Rest) :-
+    (   get_assoc(I, Known0, _)
+    ->  Known1 = Known0,
+        Level = Level1
+    ;   put_assoc(I, Known0, true, Known1),
+        Level = [m(I, Why)|Level1]
+    ),
+    queued(Is, Why, Known1, Known, Level1, Rest).
+
+%   step(+How, +World, +Active, +Known, +I, -J) is nondet: I needs something that nothing active meets, and J comes
+%   for it. `drags(Bad)`: unless something that is on its way already stands in for it. `instead(Outdone, Places)`:
+%   J is a member, a superseder in the place of what it supersedes.
+step(How, World, Active, Known, I, J) :-
     World = world(M, _, _, _, _, _),
     needs(World, I, _, D),
     D \== missing,
     \+ met(M, Active, D),
-    \+ ( replaces(M, S, D),
-         ( memberchk(m(S, _), Present) ; memberchk(m(S, _), Queue) ) ),
+    comes(How, World, Known, D, J).
+
+comes(drags(Bad), World, Known, D, J) :-
+    World = world(M, _, _, _, _, _),
+    \+ replacement(M, Known, D, _, _),
     (   out(World, Bad, D, [])
     ->  J = D
     ;   first_substitute(World, Bad, D, J)
     ).
-
-%   met(+M, +Active, +D): D is active, or something active stands in for it.
-met(M, Active, D) :-
-    (   memberchk(D, Active)
-    ->  true
-    ;   replaces(M, S, D),
-        memberchk(S, Active)
+comes(instead(Outdone, Places), World, _, D, J) :-
+    World = world(M, _, _, _, _, _),
+    (   get_assoc(D, Outdone, S)
+    ->  J = S
+    ;   get_assoc(D, Places, _)
+    ->  J = D
+    ;   replacements(M, Places, D, Ss),
+        member(_-J, Ss),
+        \+ get_assoc(J, Outdone, _)
     ->  true
     ).
+
+%   met(+M, +Active, +D) is semidet: D is active, or something active stands in for it.
+met(M, Active, D) :-
+    (   get_assoc(D, Active, _)
+    ->  true
+    ;   replacement(M, Active, D, _, _)
+    ->  true
+    ).
+
+%   replacements(+M, +Places, +I, -Ss): `Place-S` for all of Places that stand in for I, in their order.
+replacements(M, Places, I, Ss) :-
+    findall(Place-S, replacement(M, Places, I, Place, S), Ss0),
+    keysort(Ss0, Ss).
 
 first_substitute(World, Bad, D, J) :-
     World = world(M, _, _, _, _, Candidates),
-    member(J, Candidates),
-    replaces(M, J, D),
+    replacements(M, Candidates, D, Ss),
+    member(_-J, Ss),
     out(World, Bad, J, []),
     !.
 
-%   outdone(+M, +Members, -Pairs): `I-S` for each member with its superseder among them that none supersedes.
-outdone(M, Members, Pairs) :-
+%   outdone(+M, +Members, +Places, -Pairs): `I-S` for each member with its superseder among them that none supersedes.
+outdone(M, Members, Places, Pairs) :-
     (   M:above(_, _)
     ->  findall(I-S,
                 ( member(m(I, _), Members),
-                  once(( member(m(S, _), Members),
-                         replaces(M, S, I),
-                         \+ ( member(m(T, _), Members), replaces(M, T, S) ) )) ),
+                  replacements(M, Places, I, Ss),
+                  once(( member(_-S, Ss), \+ replacement(M, Places, S, _, _) )) ),
                 Pairs)
     ;   Pairs = []
-    ).
-
-%   regather(+Queue, +World, +Active, +Outdone, +Members, +Reversed, -Kept): walk again, a superseder in the place of
-%   what it supersedes.
-regather([], _, _, _, _, Reversed, Kept) :-
-    reverse(Reversed, Kept).
-regather([m(I, Why)|Queue], World, Active, Outdone, Members, Reversed, Kept) :-
-    (   ( memberchk(m(I, _), Reversed) ; memberchk(I, Active) )
-    ->  regather(Queue, World, Active, Outdone, Members, Reversed, Kept)
-    ;   findall(m(J, dependency_of(I)), instead(World, Active, Outdone, Members, I, J), More),
-        append(Queue, More, Queue1),
-        regather(Queue1, World, Active, Outdone, Members, [m(I, Why)|Reversed], Kept)
-    ).
-
-instead(World, Active, Outdone, Members, I, J) :-
-    World = world(M, _, _, _, _, _),
-    needs(World, I, _, D),
-    D \== missing,
-    \+ met(M, Active, D),
-    (   memberchk(D-S, Outdone)
-    ->  J = S
-    ;   memberchk(m(D, _), Members)
-    ->  J = D
-    ;   member(m(J, _), Members),
-        replaces(M, J, D),
-        \+ memberchk(J-_, Outdone)
-    ->  true
     ).

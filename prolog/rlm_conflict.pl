@@ -4,9 +4,11 @@
             outranked/4,          % +Module, +Roots, -Standing, -Outranked
             decided_first/3       % +World, +Roots, -Ordered
           ]).
-:- use_module(library(lists), [member/2, reverse/2, selectchk/3]).
+:- use_module(library(assoc), [del_assoc/4, empty_assoc/1, get_assoc/3, list_to_assoc/2, put_assoc/4]).
+:- use_module(library(lists), [member/2, nth1/3]).
+:- use_module(library(pairs), [pairs_values/2]).
 :- use_module(rlm_catalog, [replaces/3, supersedes/3]).
-:- use_module(rlm_closure, [reachable/3]).
+:- use_module(rlm_closure, [places/2, reachable/3]).
 
 /** <module> What a unit pushes out
 
@@ -14,7 +16,7 @@ Nothing that is active is ever revoked: what supersedes something stands before 
 comes later and clashes is turned away with the name of what was there first.
 */
 
-%!  clash(+Module, +Active:list, +Is:list, -Reason) is semidet.
+%!  clash(+Module, +Active:assoc, +Is:list, -Reason) is semidet.
 %
 %   The first of Is that cannot stand beside Active: `superseded_by(Winner, I)`, or `conflict_with(Winner, I)`
 %   where the two conflict or where I would supersede Winner too late.
@@ -26,13 +28,13 @@ clash(M, Active, Is, Reason) :-
 
 against(M, Active, I, superseded_by(A, I)) :-
     supersedes(M, A, I),
-    memberchk(A, Active).
+    get_assoc(A, Active, _).
 against(M, Active, I, conflict_with(A, I)) :-
     conflicting(M, I, A),
-    memberchk(A, Active).
+    get_assoc(A, Active, _).
 against(M, Active, I, conflict_with(A, I)) :-
     supersedes(M, I, A),
-    memberchk(A, Active).
+    get_assoc(A, Active, _).
 
 %   conflicting(+M, +I, -J) is nondet: one of them says so, and that is enough.
 conflicting(M, I, J) :-
@@ -47,12 +49,21 @@ conflicting(M, I, J) :-
 %   Of units that the host wants together, one that another of them supersedes gives way: `I-Winner`.
 
 outranked(M, Roots, Standing, Outranked) :-
-    findall(R, ( member(R, Roots), \+ ( replaces(M, S, R), memberchk(S, Roots) ) ), Standing),
+    places(Roots, Places),
+    findall(R, ( member(R, Roots), \+ above_of(M, Places, R, _, _) ), Standing),
     findall(R-Winner,
             ( member(R, Roots),
-              \+ memberchk(R, Standing),
-              once(( member(Winner, Standing), replaces(M, Winner, R) )) ),
+              findall(Place-S,
+                      ( above_of(M, Places, R, Place, S),
+                        \+ above_of(M, Places, S, _, _) ),
+                      Ss),
+              sort(Ss, [_-Winner|_]) ),
             Outranked).
+
+%   above_of(+M, +Places, +R, -Place, -S) is nondet: S of Places takes the place of R.
+above_of(M, Places, R, Place, S) :-
+    replaces(M, S, R),
+    get_assoc(S, Places, Place).
 
 %!  decided_first(+World, +Roots:list, -Ordered:list) is det.
 %
@@ -62,45 +73,51 @@ outranked(M, Roots, Standing, Outranked) :-
 decided_first(World, Roots, Ordered) :-
     World = world(M, _, _, _, _, _),
     (   M:above(_, _)
-    ->  findall(Root,
-                ( member(Root, Roots),
+    ->  findall(S-(Place-Root),
+                ( nth1(Place, Roots, Root),
                   arg(1, Root, S),
                   once(supersedes(M, S, _)) ),
-                Superseders),
-        emit(Roots, World, Superseders, [], Reversed),
-        reverse(Reversed, Ordered)
+                Pairs),
+        list_to_assoc(Pairs, Superseders),
+        empty_assoc(None),
+        emit(Roots, World, Superseders, None, _, Ordered, [])
     ;   Ordered = Roots
     ).
 
-%   emit(+Roots, +World, +Superseders, +Done0, -Done): each root once, after the superseders of its closure.
-emit([], _, _, Done, Done).
-emit([Root|Roots], World, Superseders, Done0, Done) :-
-    (   memberchk(Root, Done0)
-    ->  Done1 = Done0
-    ;   superseders_of(World, Root, Superseders, Done0, Before),
-        remaining(Superseders, Root, Others),
-        emit(Before, World, Others, Done0, Done2),
-        (   memberchk(Root, Done2)
-        ->  Done1 = Done2
-        ;   Done1 = [Root|Done2]
+%   emit(+Roots, +World, +Superseders, +Done0, -Done, -Ordered, ?Rest): each root once, after the superseders of its
+%   closure.
+emit([], _, _, Done, Done, Rest, Rest).
+emit([Root|Roots], World, Superseders, Done0, Done, Ordered, Rest) :-
+    arg(1, Root, R),
+    (   get_assoc(R, Done0, _)
+    ->  Done1 = Done0,
+        Ordered = Ordered1
+    ;   superseders_of(World, R, Superseders, Done0, Before),
+        remaining(Superseders, R, Others),
+        emit(Before, World, Others, Done0, Done2, Ordered, Ordered2),
+        put_assoc(R, Done2, true, Done1),
+        (   get_assoc(R, Done2, _)
+        ->  Ordered2 = Ordered1
+        ;   Ordered2 = [Root|Ordered1]
         )
     ),
-    emit(Roots, World, Superseders, Done1, Done).
+    emit(Roots, World, Superseders, Done1, Done, Ordered1, Rest).
 
-superseders_of(World, Root, Superseders, Done, Before) :-
+superseders_of(World, R, Superseders, Done, Before) :-
     World = world(M, _, _, _, _, _),
-    arg(1, Root, R),
     reachable(World, [R], Closure),
-    findall(Superseder,
-            ( member(Superseder, Superseders),
-              arg(1, Superseder, S),
+    findall(Place-Superseder,
+            ( member(X, Closure),
+              supersedes(M, S, X),
               S \== R,
-              \+ memberchk(Superseder, Done),
-              once(( supersedes(M, S, X), memberchk(X, Closure) )) ),
-            Before).
+              get_assoc(S, Superseders, Place-Superseder),
+              \+ get_assoc(S, Done, _) ),
+            Pairs),
+    sort(Pairs, Sorted),
+    pairs_values(Sorted, Before).
 
-remaining(Superseders, Root, Others) :-
-    (   selectchk(Root, Superseders, Others0)
+remaining(Superseders, R, Others) :-
+    (   del_assoc(R, Superseders, _, Others0)
     ->  Others = Others0
     ;   Others = Superseders
     ).

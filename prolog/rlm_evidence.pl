@@ -5,16 +5,21 @@
             evidence/4,           % +Module, +Reading, +Input, -Evidence
             source_weights/4,     % +Module, +Input, +Weights, -Sources
             ranked/5,             % +Module, :Usable, +Evidence, -Ranked, -Floors
-            negated_units/3       % +Module, +Reading, -Is
+            negated_units/3,      % +Module, +Reading, -Is
+            intent_least/1        % ?Score
           ]).
 :- set_prolog_flag(optimise, true).           % arithmetic in place; this file only
 :- use_module(library(apply), [foldl/4, maplist/3, maplist/4]).
 :- use_module(library(assoc), [get_assoc/3, list_to_assoc/2, put_assoc/4]).
-:- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, nth1/3, subtract/3]).
+:- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, nth1/3, reverse/2, subtract/3]).
 :- use_module(library(pairs), [pairs_keys_values/3, pairs_values/2]).
+:- use_module(library(solution_sequences), [limit/2]).
 :- use_module(rlm_catalog, [catalog_module/2, catalog_size/2, catalog_stemmer/2]).
-:- use_module(rlm_index, [index_update/1, query_weights/4, vector_score/3, word_scores/3]).
+:- use_module(rlm_examples, [example_scores/3, example_weights/4, has_examples/1]).
+:- use_module(rlm_index,
+              [ index_update/1, query_weights/5, summed_pairs/2, word_pairs/3, word_scores/3 ]).
 :- use_module(rlm_negation, [negated/2]).
+:- use_module(rlm_thesaurus, [synonyms/3]).
 :- use_module(rlm_words, [fold/2, identifier_words/2, joined_words/3, stems/3, tokens/2, words_terms/3]).
 
 /** <module> Why a unit might matter now
@@ -29,9 +34,11 @@ that many units have; they travel as plain `I-Score` pairs. All other kinds are 
 | need(Text)             | what the model said it needs: evidence for it, never authority     |
 | history(Turn)          | earlier turns of the user, decaying                                |
 | sensor(Name)           | a scorer of the host, bounded in weight                            |
+| example(Text)          | the unit's example that is most like the text                      |
+| intent(Part)           | the unit is the best one for a part of the text                    |
 
 The input is a dict: `text`, `needs`, `history` (last turn first), `signals` ([Name, Values]), `sensors`
-([Name, Ids, Scores]), `floor`, `relative_floor`, and `words`: `null`, or the word scores that a scorer
+([Name, Ids, Scores]), `floor`, `relative_floor`, `abstain`, and `words`: `null`, or the word scores that a scorer
 outside has counted from the same vectors (see analyse/2).
 */
 
@@ -46,8 +53,17 @@ history_factor(1, 100).
 history_factor(2, 50).
 history_factor(3, 25).
 
+%   sensor_weight(?Factor): what a sensor's score counts: at its most it is worth three words of one unit only.
+sensor_weight(3).
+
 %   sensor_limit(?Score): the most that one sensor can add.
-sensor_limit(1000).
+sensor_limit(3000).
+
+%   sensor_noise(?Score): what a sensor gives the best unit of a text that asks for none of them.
+sensor_noise(1200).
+
+%   handful(?N): in a catalog of fewer units no word is rare, and to show too many costs little.
+handful(20).
 
 %   quoted_factor(?Thousandths): what a word counts that stands in quotes only.
 quoted_factor(400).
@@ -58,6 +74,16 @@ quoted_length(60).
 %   sure(?N): the floor that rises with the best score counts from the place after these on.
 sure(5).
 
+%   intent_least(?Score): what the words of a part must count in a unit for it to be a wish of its own.
+intent_least(2000).
+
+%   intent_factor(?Thousandths): no unit that is best for a part of the text counts less than this share of the
+%   best score of all.
+intent_factor(800).
+
+%   intent_limit(?N): so many parts of a text are looked at.
+intent_limit(8).
+
 %   text_limit(?Characters): of a longer text the beginning and the end are read.
 text_limit(65_536).
 
@@ -67,15 +93,18 @@ text_limit(65_536).
 
 %!  analyse(+Args:dict, -Reply:dict) is det.
 %
-%   What a scorer outside needs: the terms of `text`, of each of `needs` and of each of `history` ([Terms, Factors]),
-%   how much each history counts (`factors`), and the units that have evidence of another kind (`watch`).
+%   What a scorer outside needs: the terms of `text`, of each of `needs` and of each of `history` ([Terms, Factors,
+%   Synonyms]), the `intents` of the text ([Part, Terms]), how much each history counts (`factors`), and the units
+%   that have evidence of another kind (`watch`).
 
-analyse(Args, _{text: Terms, needs: Needs, history: History, factors: Factors, watch: Watch}) :-
+analyse(Args, _{text: Terms, intents: Intents, needs: Needs, history: History, factors: Factors, watch: Watch}) :-
     catalog_module(Args.catalog, M),
     catalog_stemmer(M, Stemmer),
     reading(M, Args.text, Reading),
     Reading = reading(_, _, Said),
-    plain_terms(Said, Terms),
+    plain_terms(Stemmer, Said, Terms),
+    intents(Stemmer, Reading, Parts),
+    findall([Part, Ts], member(Part-Ts, Parts), Intents),
     maplist(text_terms(Stemmer), Args.needs, Needs),
     findall(Ts-Factor,
             ( history_factor(N, Factor),
@@ -165,10 +194,46 @@ counted_words([w(_, Raw)|Tokens], Words) :-
 
 text_terms(Stemmer, Text, Plain) :-
     read_text(Stemmer, Text, reading(_, _, Terms)),
-    plain_terms(Terms, Plain).
+    plain_terms(Stemmer, Terms, Plain).
 
-plain_terms(Terms, [Ts, Factors]) :-
-    pairs_keys_values(Terms, Ts, Factors).
+plain_terms(Stemmer, Terms, [Ts, Factors, Synonyms]) :-
+    pairs_keys_values(Terms, Ts, Factors),
+    maplist(synonyms(Stemmer), Ts, Synonyms).
+
+%   intents(+Stemmer, +Reading, -Parts): `Part-Terms` for each part of a text that says more than one thing: its
+%   sentences and clauses, as written, without what is quoted. A text of one part has none.
+intents(Stemmer, reading(Tokens, _, _), Parts) :-
+    unquoted(Tokens, Outside),
+    clauses(Outside, [], Clauses),
+    intent_limit(Most),
+    findall(Part-Terms,
+            limit(Most,
+                  ( member(Clause, Clauses),
+                    distinct_terms(Stemmer, Clause, Terms),
+                    Terms \== [],
+                    findall(Raw, member(w(_, Raw), Clause), Raws),
+                    atomic_list_concat(Raws, ' ', Part) )),
+            Found),
+    (   Found = [_, _|_]
+    ->  Parts = Found
+    ;   Parts = []
+    ).
+
+%   clauses(+Tokens, +Reversed, -Clauses): the tokens between full stops, commas and joining words.
+clauses([], Clause0, [Clause]) :-
+    reverse(Clause0, Clause).
+clauses([Token|Tokens], Clause0, Clauses) :-
+    (   clause_end(Token)
+    ->  reverse(Clause0, Clause),
+        Clauses = [Clause|Rest],
+        clauses(Tokens, [], Rest)
+    ;   clauses(Tokens, [Token|Clause0], Clauses)
+    ).
+
+clause_end(p(Char)) :-
+    memberchk(Char, ['.', ',', ';', ':', '!', '?', '\n', '。', '，', '；', '！', '？', '、']).
+clause_end(w(Word, _)) :-
+    memberchk(Word, [and, then, also, plus, afterwards, before, while, but]).
 
 readable(Text, Read) :-
     atom_length(Text, Length),
@@ -185,15 +250,47 @@ readable(Text, Read) :-
 term_scores(M, null, Terms, Scores, Weights) =>
     index_update(M),
     catalog_size(M, Size),
-    query_weights(M, Size, Terms, Weights),
+    catalog_stemmer(M, Stemmer),
+    query_weights(M, Stemmer, Size, Terms, Weights),
     word_scores(M, Weights, Scores).
 term_scores(_, Given, _, Scores, Weights) =>
     maplist(pair, Given.numbers, Given.scores, Scores),
-    maplist(weight, Given.terms, Given.rarities, Weights).
+    maplist(weight, Given.terms, Given.rarities, Given.words, Weights).
 
 pair(I, Score, I-Score).
 
-weight(Term, Rarity, w(Term, Rarity)).
+weight(Term, Rarity, Word, w(Term, Rarity, Word)).
+
+%   text_scores(+M, +Given, +Reading, +Floor, -Scores, -Weights, -Intents): of the text itself. Intents are
+%   `intent(Part, Pairs, Rest)`: what the words of a part count in the units where they count enough, by I, and the
+%   most that they count in a unit that a scorer outside has not told.
+text_scores(M, null, Reading, Floor, Scores, Weights, Intents) =>
+    Reading = reading(_, _, Terms),
+    index_update(M),
+    catalog_size(M, Size),
+    catalog_stemmer(M, Stemmer),
+    query_weights(M, Stemmer, Size, Terms, Weights),
+    word_pairs(M, Weights, Worded),
+    summed_pairs(Worded, Scores),
+    intents(Stemmer, Reading, Parts),
+    intent_least(Least0),
+    Least is max(Least0, Floor),
+    findall(intent(Part, Pairs, 0),
+            ( member(Part-Words, Parts),
+              findall(Word-Shares, ( member(Word-Shares, Worded), memberchk(Word, Words) ), Here),
+              summed_pairs(Here, All),
+              findall(I-S, ( member(I-S, All), S >= Least ), Pairs) ),
+            Intents).
+text_scores(M, Given, reading(_, _, Terms), _, Scores, Weights, Intents) =>
+    term_scores(M, Given, Terms, Scores, Weights),
+    (   get_dict(intents, Given, Told)
+    ->  maplist(told_intent, Told, Intents)
+    ;   Intents = []
+    ).
+
+told_intent(Told, intent(Part, Pairs, Rest)) :-
+    _{part: Part, rest: Rest, numbers: Is, scores: Scores} :< Told,
+    pairs_keys_values(Pairs, Is, Scores).
 
 %   given(+Words, +Source, +N, -Given): the scores from outside for the N-th text of a source.
 given(null, _, _, Given) =>
@@ -208,13 +305,13 @@ given(Words, Source, N, Given) =>
 
 %!  evidence(+Module, +Reading, +Input:dict, -Evidence) is det.
 %
-%   `evidence(Words, Others, Weights, Input)`: the scores of the text's words (by I), all other evidence
-%   (by I), and what each word of the text weighs (`w(Term, Rarity)`). `Reading` is that of the text.
+%   `evidence(Words, Others, Weights, Intents, Input)`: the scores of the text's words (by I), all other evidence
+%   (by I), what each word of the text weighs (`w(Term, Rarity, Word)`) and what its parts ask for. `Reading` is
+%   that of the text.
 
-evidence(M, Reading, Input, evidence(Words, Others, Weights, Input)) :-
-    Reading = reading(_, _, Terms),
+evidence(M, Reading, Input, evidence(Words, Others, Weights, Intents, Input)) :-
     given(Input.words, text, 1, Given),
-    term_scores(M, Given, Terms, Words, Weights),
+    text_scores(M, Given, Reading, Input.floor, Words, Weights, Intents),
     findall(Pairs, other_evidence(M, Reading, Input, Pairs), Lists),
     append(Lists, Unsorted),
     sort(0, @=<, Unsorted, Others).
@@ -222,10 +319,17 @@ evidence(M, Reading, Input, evidence(Words, Others, Weights, Input)) :-
 %!  source_weights(+Module, +Input:dict, +Weights, -Sources:dict) is det.
 %
 %   What each word of each text weighs, so that evidence for a single unit can be counted again later:
-%   `text`, `needs` and `history`, each a list of `terms` and `rarities`. `Weights` are those of the text.
+%   `text`, `needs`, `history` and `examples`, each a list of `terms`, their `rarities` and the `words` that they stand for.
+%   `Weights` are those of the text.
 
-source_weights(M, Input, Weights, _{text: [Text], needs: Needs, history: History}) :-
+source_weights(M, Input, Weights, _{text: [Text], needs: Needs, history: History, examples: Examples}) :-
     weights_dict(Weights, Text),
+    findall(Dict,
+            ( has_examples(M),
+              reading(M, Input.text, Reading),
+              said_weights(M, Reading, Input, Said),
+              weights_dict(Said, Dict) ),
+            Examples),
     texts_weights(M, Input, needs, Input.needs, Needs),
     texts_weights(M, Input, history, Input.history, History).
 
@@ -251,12 +355,12 @@ given_source(Words, Source, N, Given) :-
         nth1(N, Texts, Given)
     ).
 
-weights_dict(Weights, _{terms: Terms, rarities: Rarities}) :-
-    unweighed(Weights, Terms, Rarities).
+weights_dict(Weights, _{terms: Terms, rarities: Rarities, words: Words}) :-
+    unweighed(Weights, Terms, Rarities, Words).
 
-unweighed([], [], []).
-unweighed([w(T, R)|Ws], [T|Ts], [R|Rs]) :-
-    unweighed(Ws, Ts, Rs).
+unweighed([], [], [], []).
+unweighed([w(T, R, W)|Weights], [T|Ts], [R|Rs], [W|Ws]) :-
+    unweighed(Weights, Ts, Rs, Ws).
 
 %   other_evidence(+M, +Reading, +Input, -Pairs) is multi: one solution a kind and text.
 other_evidence(M, Reading, Input, Pairs) :-
@@ -286,6 +390,10 @@ wordless_evidence(M, reading(_, Elements, _), _, Pairs) :-
     findall(I-e(trigger(Signal, Value), Weight),
             trigger_hit(M, Stemmer, Elements, Signal, Value, I, Weight),
             Pairs).
+wordless_evidence(M, Reading, Input, Pairs) :-
+    has_examples(M),
+    said_weights(M, Reading, Input, Weights),
+    example_scores(M, Weights, Pairs).
 wordless_evidence(M, _, Input, Pairs) :-
     findall(I-e(trigger(Signal, Value), Weight),
             ( member([Signal, Values], Input.signals),
@@ -295,14 +403,27 @@ wordless_evidence(M, _, Input, Pairs) :-
             Pairs).
 wordless_evidence(M, _, Input, Pairs) :-
     sensor_limit(Most),
+    sensor_weight(Weight),
     findall(I-e(sensor(Name), Score),
             ( member([Name, Ids, Scores], Input.sensors),
-              nth1(N, Ids, Id),
+              pairs_keys_values(Given, Ids, Scores),
+              member(Id-S, Given),
               M:number(Id, I),
-              nth1(N, Scores, S),
-              Score is min(S, Most),
+              Score is min(S * Weight, Most),
               Score > 0 ),
             Pairs).
+
+%   said_weights(+M, +Reading, +Input, -Weights): what the words of the text weigh in examples; told along where a
+%   unit is looked at without its catalog.
+said_weights(M, reading(_, _, Terms), Input, Weights) :-
+    (   Words = Input.words,
+        Words \== null,
+        get_dict(examples, Words, [Told])
+    ->  maplist(weight, Told.terms, Told.rarities, Told.words, Weights)
+    ;   index_update(M),
+        catalog_size(M, Size),
+        example_weights(M, Size, Terms, Weights)
+    ).
 
 %   A need is a text of its own: its words count in full, but only near the best that it finds.
 need_evidence(M, Input, N, Need, Pairs) :-
@@ -375,17 +496,20 @@ marked(Before, Tokens, Marked) :-
 %   scan(+M, +Elements, -Key, -Length, -Marked) is nondet: the keys of the catalog that the text holds.
 scan(M, Elements, Key, Length, Marked) :-
     append(_, [el(Word, Marked)|Rest], Elements),
-    M:start(Word, Longest),
-    window(Rest, Longest, Words),
-    Key0 = [Word|Words],
-    length(Key0, Length),
-    atomic_list_concat(Key0, ' ', Key).
+    M:start(Word, Length),
+    More is Length - 1,
+    window(More, Rest, Words),
+    atomic_list_concat([Word|Words], ' ', Key).
 
-window(_, _, []).
-window([el(Word, _)|Rest], Longest, [Word|Words]) :-
-    Longest > 1,
-    Shorter is Longest - 1,
-    window(Rest, Shorter, Words).
+%   window(+N, +Elements, -Words) is semidet: the words of the first N elements.
+window(0, _, Words) =>
+    Words = [].
+window(N, [el(Word, _)|Rest], Words) =>
+    Words = [Word|Others],
+    Fewer is N - 1,
+    window(Fewer, Rest, Others).
+window(_, _, _) =>
+    fail.
 
 name_hit(M, Elements, Key, Length, I) :-
     scan(M, Elements, Key, Length, Marked),
@@ -443,12 +567,13 @@ stem_elements([el(Word, Marked)|Es], Stemmer, [el(Stem, Marked)|Ss]) :-
 %   The units whose evidence is at or above the floor, best first: `c(I, Score, Lexical, Others)`, by
 %   score, then priority, then id. A name or a need is above every floor; for words the floor also rises
 %   with the best score of a unit that may be shown (`call(Usable, I)`), from the sixth of them on, so that a
-%   clear answer does not drag a crowd along. `Floors` is `floors(Absolute, Relative)`.
+%   clear answer does not drag a crowd along. Where not even the best reaches `abstain`, words and sensors bring in
+%   nothing. `Floors` is `floors(Absolute, Relative)`.
 %
 %   @error more_words, where a scorer outside left out what could matter
 
-ranked(M, Usable, evidence(Words, Others, Weights, Input), Ranked, floors(Floor, Relative)) :-
-    merged(Words, Others, M, Weights, Merged),
+ranked(M, Usable, evidence(Words, Others, _, Intents, Input), Ranked, floors(Floor, Relative)) :-
+    merged(Words, Others, Merged),
     Floor = Input.floor,
     findall(k(Down, Back, Id)-c(I, Score, Lexical, Es),
             ( member(c(I, Score, Lexical, Es), Merged),
@@ -458,13 +583,85 @@ ranked(M, Usable, evidence(Words, Others, Weights, Input), Ranked, floors(Floor,
               Back is -Priority ),
             Keyed),
     keysort(Keyed, Sorted),
-    pairs_values(Sorted, Floored),
-    best_usable(Floored, Usable, Best),
-    Relative is max(Floor, Best * Input.relative_floor // 1000),
-    sure(Sure),
+    pairs_values(Sorted, Floored0),
+    best_usable(Floored0, Usable, Best),
+    lifted(Intents, M, Usable, Best, Floored0, Floored),
+    clear_floor(M, Input, Best, Floor, Relative, Sure),
     above_relative(Floored, Usable, places(Sure, Best), Floor, Relative, Alike, places(Left, Last)),
     enough_words(Input.words, Relative, Left, Last),
     spread_names(Alike, M, Ranked).
+
+%   clear_floor(+M, +Input, +Best, +Floor, -Relative, -Sure): the floor that rises with the best score, and how many
+%   places are safe from it; none, and a floor above the best, where nothing fits.
+clear_floor(M, Input, Best, Floor, Relative, Sure) :-
+    catalog_size(M, Size),
+    handful(Handful),
+    findall(Name, member([Name, [_|_], _], Input.sensors), Sensors),
+    length(Sensors, Heard),
+    sensor_noise(Noise),
+    Least is Input.abstain + Heard * Noise,
+    (   Size >= Handful,
+        Input.abstain > 0,
+        Best < Least
+    ->  Relative is max(Floor, Least),
+        Sure = 0
+    ;   Relative is max(Floor, Best * Input.relative_floor // 1000),
+        sure(Sure)
+    ).
+
+%   lifted(+Intents, +M, :Usable, +Best, +Cs0, -Cs): no intent of a text with several starves: the unit that is best
+%   for one is raised to a share of the best score of all.
+%
+%   @error more_words
+lifted(Intents, M, Usable, Best, Cs0, Cs) :-
+    intent_factor(Factor),
+    Least is Best * Factor // 1000,
+    findall(I-Part, ( member(Intent, Intents), wanted(Intent, M, Usable, I, Part) ), Wanted),
+    lift(Cs0, Wanted, Least, Cs1, Changed),
+    (   Changed == true
+    ->  findall(k(Down, Back, Id)-C,
+                ( member(C, Cs1),
+                  C = c(I, Score, _, _),
+                  M:unit(I, Id, _, Priority, _, _),
+                  Down is -Score,
+                  Back is -Priority ),
+                Keyed),
+        keysort(Keyed, Sorted),
+        pairs_values(Sorted, Cs)
+    ;   Cs = Cs0
+    ).
+
+%   wanted(+Intent, +M, :Usable, -I, -Part) is semidet: the unit that may be shown and in which the part counts most.
+wanted(intent(Part, Pairs, Rest), M, Usable, I, Part) :-
+    findall(k(Down, Back, Id)-J,
+            ( member(J-S, Pairs),
+              M:unit(J, Id, _, Priority, _, _),
+              Down is -S,
+              Back is -Priority ),
+            Keyed),
+    keysort(Keyed, Sorted),
+    (   member(k(Most, _, _)-I0, Sorted),
+        call(Usable, I0)
+    ->  ( -Most > Rest -> true ; throw(more_words) ),
+        I = I0
+    ;   intent_least(Least),
+        Rest >= Least
+    ->  throw(more_words)
+    ).
+
+%   lift(+Cs0, +Wanted, +Least, -Cs, -Changed)
+lift([], _, _, [], _).
+lift([C0|Cs0], Wanted, Least, [C|Cs], Changed) :-
+    C0 = c(I, Score, Lexical, Es),
+    (   Wanted \== [],
+        Score < Least,
+        memberchk(I-Part, Wanted)
+    ->  More is Least - Score,
+        C = c(I, Least, Lexical, [e(intent(Part), More)|Es]),
+        Changed = true
+    ;   C = C0
+    ),
+    lift(Cs0, Wanted, Least, Cs, Changed).
 
 %   enough_words(+Words, +Relative, +Left, +Last): a scorer outside may leave out units that cannot matter; where
 %   one of them could (the floor is no higher, a sure place is left, or was given to less), more are wanted.
@@ -527,7 +724,10 @@ halved([Name-C|Named], M, Counts0, [k(Down, Back, Id)-C|Keyed]) :-
     ),
     halved(Named, M, Counts, Keyed).
 
-:- meta_predicate ranked(+, 1, +, -, -).
+:- meta_predicate
+    ranked(+, 1, +, -, -),
+    lifted(+, +, 1, +, +, -),
+    wanted(+, +, 1, -, -).
 
 best_usable([], _, 0).
 best_usable([c(I, Score, _, _)|Cs], Usable, Best) :-
@@ -556,8 +756,8 @@ above_relative([C|Cs], Usable, Places0, Floor, Relative, Ranked, Places) :-
     ),
     above_relative(Cs, Usable, Places1, Floor, Relative, Rest, Places).
 
-%   above_floor(+Others, +Score, +Floor, +Relative): names and needs are above every floor; triggers, signals and
-%   sensors need only reach the absolute one.
+%   above_floor(+Others, +Score, +Floor, +Relative): names and needs are above every floor; triggers and signals need
+%   only reach the absolute one.
 above_floor(_, Score, _, Relative) :-
     Score >= Relative,
     !.
@@ -572,33 +772,39 @@ above_floor(Others, _, Floor, _) :-
         Pointed > 0
     ).
 
+%   soft(+Kind): evidence that is counted like words.
+soft(history(_)).
+soft(intent(_)).
+soft(sensor(_)).
+soft(example(_)).
+
 add_pointed(e(Kind, Score), Sum0, Sum) :-
-    (   Kind = history(_)
+    (   soft(Kind)
     ->  Sum = Sum0
     ;   Sum is Sum0 + Score
     ).
 
-%   merged(+Words, +Others, +M, +Weights, -Merged): both lists stand by I.
-merged([], [], _, _, Merged) =>
+%   merged(+Words, +Others, -Merged): both lists stand by I. A scorer outside tells the words of every unit that
+%   has other evidence, so a unit without word scores has none of the words.
+merged([], [], Merged) =>
     Merged = [].
-merged([I-S|Words], [], M, Weights, Merged) =>
+merged([I-S|Words], [], Merged) =>
     Merged = [c(I, S, S, [])|Rest],
-    merged(Words, [], M, Weights, Rest).
-merged(Words, [J-E|Others], M, Weights, Merged) =>
+    merged(Words, [], Rest).
+merged(Words, [J-E|Others], Merged) =>
     (   Words = [I-S|Rest],
         I < J
     ->  Merged = [c(I, S, S, [])|More],
-        merged(Rest, [J-E|Others], M, Weights, More)
+        merged(Rest, [J-E|Others], More)
     ;   same_unit([J-E|Others], J, Es, After),
         (   Words = [J-S|Rest]
         ->  Lexical = S
         ;   Rest = Words,
-            M:vector(J, Vector),
-            vector_score(Vector, Weights, Lexical)
+            Lexical = 0
         ),
         foldl(add_score, Es, Lexical, Score),
         Merged = [c(J, Score, Lexical, Es)|More],
-        merged(Rest, After, M, Weights, More)
+        merged(Rest, After, More)
     ).
 
 same_unit([J-E|Others], J, [E|Es], After) :-

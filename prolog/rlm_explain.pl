@@ -1,6 +1,7 @@
 :- encoding(utf8).
 :- module(rlm_explain,
           [ explain_unit/2,       % +Args, -Reply
+            all_reasons/3,        % +Decided, +LookedAt, -Reasons
             remedies/2,           % +Args, -Reply
             say/2,                % +Args, -Reply
             sentence/2,           % +ReasonDict, -Sentence
@@ -25,7 +26,7 @@ catalog is needed any more. Reasons are data; sentence/2 says them in English, t
 %   `Args`: a compile's input and policy, its `sources` (rlm_evidence:source_weights/4) and the floor that
 %   held (`held_floor`), the `unit` as a catalog takes it, its `rank` among the candidates or `null`, whether prose
 %   forbids it (`negated`) and the rule that vetoes it, or `null`. `Reply`: its `state`, `reasons` and
-%   `words`, each word of the text that counts for it with its share.
+%   `words`, each word of the text that counts for it with its share and the term by which it does.
 
 explain_unit(Args, _{state: State, reasons: Dicts, words: Words}) :-
     scratch(Args.stemmer, Args.unit, M),
@@ -35,12 +36,32 @@ explain_unit(Args, _{state: State, reasons: Dicts, words: Words}) :-
     append(Blocks, Outs, Against),
     weighed(M, Args.sources, Weighed, Words),
     reading(M, Args.text, Reading),
-    evidence(M, Reading, Args.put(words, Weighed), evidence(Scores, Others0, _, _)),
+    evidence(M, Reading, Args.put(words, Weighed), evidence(Scores, Others0, _, _, _)),
     counted(Args.rank, Others0, Others),
     ( Scores = [1-Lexical] -> true ; Lexical = 0 ),
     evidence_reasons(Lexical, Others, For),
     verdict(Args, Against, For, Lexical, State, Reasons),
     findall(Dict, ( member(Reason, Reasons), reason_dict(M, Reason, Dict) ), Dicts).
+
+%!  all_reasons(+Decided:list(dict), +LookedAt:list(dict), -Reasons:list(dict)) is det.
+%
+%   The reasons for which a unit was turned away when the rules decided, and then what else speaks against it
+%   or for it (explain_unit/2).
+
+all_reasons([], LookedAt, Reasons) =>
+    Reasons = LookedAt.
+all_reasons(Decided, LookedAt, Reasons) =>
+    findall(Reason, ( member(Reason, LookedAt), adds(Decided, Reason) ), More),
+    append(Decided, More, Reasons).
+
+%   adds(+Decided, +Reason) is semidet: the reasons that decided do not say so yet.
+adds(Decided, Reason) :-
+    about(Reason, Kind, Unit),
+    \+ memberchk(Kind, [over_candidate_limit, below_floor, no_evidence]),
+    \+ ( member(Other, Decided), about(Other, Kind, Unit) ).
+
+about(Reason, Reason.kind, Unit) :-
+    ( get_dict(unit, Reason, Unit0) -> Unit = Unit0 ; Unit = none ).
 
 %   counted(+Rank, +Others0, -Others): a name makes a candidate; where the unit is none, others took the places
 %   that there are for names.
@@ -95,7 +116,8 @@ total([Reason|Reasons], Sum0, Sum) :-
     total(Reasons, Sum1, Sum).
 
 %   weighed(+M, +Sources, -Weighed, -Words): the scores of the one unit, from the weights that held.
-weighed(M, Sources, _{rest: 0, text: Text, needs: Needs, history: History}, Words) :-
+weighed(M, Sources, _{rest: 0, text: Text, needs: Needs, history: History, examples: Examples}, Words) :-
+    Examples = Sources.examples,
     M:vector(1, Vector),
     weigh_all(Sources.text, Vector, Text),
     weigh_all(Sources.needs, Vector, Needs),
@@ -103,7 +125,7 @@ weighed(M, Sources, _{rest: 0, text: Text, needs: Needs, history: History}, Word
     Sources.text = [First],
     weights(First, Weights),
     vector_shares(Vector, Weights, Shares),
-    findall([Term, Share], member(s(Term, Share), Shares), Words).
+    findall([Word, Share, Term], member(s(Word, Share, Term), Shares), Words).
 
 weigh_all([], _, []).
 weigh_all([Source|Sources], Vector, [Weighed|Rest]) :-
@@ -116,11 +138,11 @@ weigh_all([Source|Sources], Vector, [Weighed|Rest]) :-
     weigh_all(Sources, Vector, Rest).
 
 weights(Source, Weights) :-
-    pairs(Source.terms, Source.rarities, Weights).
+    triples(Source.terms, Source.rarities, Source.words, Weights).
 
-pairs([], [], []).
-pairs([T|Ts], [R|Rs], [w(T, R)|Ws]) :-
-    pairs(Ts, Rs, Ws).
+triples([], [], [], []).
+triples([T|Ts], [R|Rs], [W|Ws], [w(T, R, W)|Weights]) :-
+    triples(Ts, Rs, Ws, Weights).
 
                 /*******************************
                 *            REMEDIES          *
@@ -240,9 +262,11 @@ says(trigger, R) -->
 says(lexical, R) -->
     [ 'words of the text count ' ], score(R.score), words(R).
 says(example, R) -->
-    [ 'it is like one of its examples (' ], score(R.score), [ ')' ].
+    [ 'it is like its example "', R.example, '" (' ], score(R.score), [ ')' ].
 says(history, R) -->
     [ 'words of ' ], number_of(R.turn, ' turn', ' turns'), [ ' ago count ' ], score(R.score).
+says(intent, R) -->
+    [ 'it is the best for a part of the text, "', R.part, '" (' ], score(R.score), [ ')' ].
 says(need, R) -->
     [ 'the model said it needs "', R.need, '" (' ], score(R.score), [ ')' ].
 says(sensor, R) -->
@@ -317,9 +341,10 @@ words(R) -->
     (   { get_dict(words, R, Words),
           Words \== [] }
     ->  { findall(Text,
-                  ( member([Term, Share], Words),
+                  ( member([Word, Share, Term], Words),
                     Units is Share / 1000,
-                    format(atom(Text), '~w ~2f', [Term, Units]) ),
+                    ( Term == Word -> Said = Word ; atomic_list_concat([Word, ' as ', Term], Said) ),
+                    format(atom(Text), '~w ~2f', [Said, Units]) ),
                   Texts),
           atomic_list_concat(Texts, ', ', Listed) },
         [ ' (', Listed, ')' ]

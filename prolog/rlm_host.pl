@@ -187,8 +187,8 @@ speech(Clauses, Spoken) :-
 rules_forget(Args, _{forgotten: Known}) :-
     (   retract(loaded(Args.rules, P, _, _, _))
     ->  '$destroy_module'(P),
-        Known = true
-    ;   Known = false
+        Known = @(true)
+    ;   Known = @(false)
     ).
 
                 /*******************************

@@ -5,18 +5,23 @@
             index_forget/2,       % +Module, +Is
             index_update/1,       % +Module
             fields_vector/3,      % +Stemmer, +Fields, -Vector
-            query_weights/4,      % +Module, +Size, +Terms, -Weighted
+            query_weights/5,      % +Module, +Stemmer, +Size, +Terms, -Weighted
+            word_pairs/3,         % +Module, +Weighted, -Worded
+            summed_pairs/2,       % +Worded, -Pairs
             word_scores/3,        % +Module, +Weighted, -Pairs
             vector_score/3,       % +Vector, +Weighted, -Score
             vector_shares/3,      % +Vector, +Weighted, -Shares
             least_rarity/1,       % ?Thousandths
+            synonym_factor/1,     % ?Thousandths
+            synonym_rarity/1,     % ?Thousandths
             rarity/3              % +Size, +Frequency, -Thousandths
           ]).
 :- set_prolog_flag(optimise, true).           % arithmetic in place; this file only
 :- use_module(library(assoc), [get_assoc/3, list_to_assoc/2]).
-:- use_module(library(lists), [append/3, member/2]).
-:- use_module(library(pairs), [pairs_keys_values/3]).
+:- use_module(library(lists), [append/2, append/3, member/2]).
+:- use_module(library(pairs), [pairs_keys_values/3, pairs_values/2]).
 :- use_module(library(solution_sequences), [limit/2]).
+:- use_module(rlm_thesaurus, [synonyms/3]).
 :- use_module(rlm_words, [terms/3]).
 
 /** <module> The word index of a catalog
@@ -29,7 +34,7 @@ a query comes.
 All values are integers, in thousandths: 1000 is one word in one unit only, said once in a description of
 ordinary length.
 
-Facts of a catalog module: `vector(I, v(T1,W1,T2,W2,...))`, `posting(Term, is(I1,I2,...), ws(W1,W2,...))`
+Facts of a catalog module: `vector(I, v(T1,W1,T2,W2,...))`, `posting(Term, N, is(I1,I2,...), ws(W1,W2,...))`, `N` being how many there are,
 and `pending(I)` for units that no posting knows yet.
 */
 
@@ -42,10 +47,16 @@ field(category,    0.7,  2, 0.3).
 field(parameters,  0.4,  5, 0.5).
 field(explained,   0.4, 30, 0.5).
 field(values,      0.5, 10, 0.5).
-field(examples,    0.7, 30, 0.5).
+field(example,     1.0,  8, 0.5).     % one by itself: rlm_examples
 
 %   least_rarity(?Thousandths): a commoner word says nothing.
 least_rarity(150).
+
+%   synonym_factor(?Thousandths): what a synonym counts of what the word itself would.
+synonym_factor(500).
+
+%   synonym_rarity(?Thousandths): a commoner synonym says nothing.
+synonym_rarity(400).
 
 %   saturation(?K): further mentions add less and less.
 saturation(2.0).
@@ -55,7 +66,7 @@ saturation(2.0).
 %   Declare the facts of the word index in a new catalog module.
 
 index_declare(M) :-
-    dynamic([ M:vector/2, M:posting/3, M:pending/1 ], [incremental(false)]).
+    dynamic([ M:vector/2, M:posting/4, M:pending/1 ], [incremental(false)]).
 
 %!  index_unit(+Module, +Stemmer, +I, +Fields:dict) is det.
 %
@@ -160,7 +171,7 @@ same_group(Rest, _, [], Rest).
 
 add_posting(M, T, New) :-
     pairs_keys_values(New, NewIs, NewWs),
-    (   retract(M:posting(T, Is0, Ws0))
+    (   retract(M:posting(T, _, Is0, Ws0))
     ->  compound_name_arguments(Is0, is, Old),
         compound_name_arguments(Ws0, ws, OldWs),
         append(Old, NewIs, AllIs),
@@ -168,9 +179,13 @@ add_posting(M, T, New) :-
     ;   AllIs = NewIs,
         AllWs = NewWs
     ),
+    assert_posting(M, T, AllIs, AllWs).
+
+assert_posting(M, T, AllIs, AllWs) :-
+    length(AllIs, N),
     compound_name_arguments(Is, is, AllIs),
     compound_name_arguments(Ws, ws, AllWs),
-    assertz(M:posting(T, Is, Ws)).
+    assertz(M:posting(T, N, Is, Ws)).
 
 %!  index_forget(+Module, +Is:list(integer)) is det.
 %
@@ -191,7 +206,7 @@ index_forget(M, Is) :-
     forall(member(I, Is), retractall(M:vector(I, _))).
 
 thin_posting(M, T, Gone) :-
-    retract(M:posting(T, Is0, Ws0)),
+    retract(M:posting(T, _, Is0, Ws0)),
     findall(I-W,
             ( arg(N, Is0, I),
               \+ get_assoc(I, Gone, _),
@@ -200,9 +215,7 @@ thin_posting(M, T, Gone) :-
     (   Kept == []
     ->  true
     ;   pairs_keys_values(Kept, KeptIs, KeptWs),
-        compound_name_arguments(Is, is, KeptIs),
-        compound_name_arguments(Ws, ws, KeptWs),
-        assertz(M:posting(T, Is, Ws))
+        assert_posting(M, T, KeptIs, KeptWs)
     ).
 
 %   vector_term(+Vector, -Term, -Weight) is nondet.
@@ -230,34 +243,86 @@ rarity(Size, Frequency, Rarity) :-
     Rarity is round(1000 * log(1 + (N - Frequency + 0.5) / (Frequency + 0.5))
                          / log(1 + (N - 0.5) / 1.5)).
 
-%!  query_weights(+Module, +Size, +Terms, -Weighted) is det.
+%!  query_weights(+Module, +Stemmer, +Size, +Terms, -Weighted) is det.
 %
-%   `w(Term, Weight)` for each term of a query that the catalog knows and that is not too common in it: its
-%   rarity, times what it counts in the text. Terms are `Term-Factor` (thousandths), each once.
+%   `w(Term, Weight, Word)` for each word of a query and each term that can stand for it: the word itself and
+%   its synonyms, as far as the catalog knows them and they are not too common in it. The weight is the term's
+%   rarity, times what the word counts in the text. Terms are `Term-Factor` (thousandths), each once; the
+%   entries of one word stand together.
 
-query_weights(M, Size, Terms, Weighted) :-
-    least_rarity(Least),
-    findall(w(T, Weight),
-            ( member(T-Factor, Terms),
-              M:posting(T, Is, _),
-              compound_name_arity(Is, _, Frequency),
+query_weights(M, Stemmer, Size, Terms, Weighted) :-
+    findall(w(T, Weight, Word),
+            ( member(Word-Factor, Terms),
+              standing_for(Stemmer, Word, T, Share, Least),
+              M:posting(T, Frequency, _, _),      % the lists are not copied
               rarity(Size, Frequency, Rarity),
               Rarity >= Least,
-              Weight is Rarity * Factor // 1000 ),
+              Weight is Rarity * Factor * Share // 1_000_000 ),
             Weighted).
+
+%   standing_for(+Stemmer, +Word, -Term, -Share, -Least) is multi: with what it counts, and how rare it must be.
+standing_for(_, Word, Word, 1000, Least) :-
+    least_rarity(Least).
+standing_for(Stemmer, Word, Term, Share, Least) :-
+    synonyms(Stemmer, Word, Terms),
+    Terms \== [],
+    synonym_factor(Share),
+    synonym_rarity(Least),
+    member(Term, Terms).
+
+%!  word_pairs(+Module, +Weighted, -Worded) is det.
+%
+%   `Word-Pairs` for each word of a query: `I-Share` for every unit that has it or a synonym, by `I`. A unit that
+%   has several of them counts the best one.
+
+word_pairs(_, [], []).
+word_pairs(M, [w(T, Weight, Word)|Weighted], [Word-Pairs|Worded]) :-
+    same_word(Weighted, Word, Others, Rest),
+    findall(I-Share,
+            ( member(w(T1, W1, _), [w(T, Weight, Word)|Others]),
+              M:posting(T1, _, Is, Ws),
+              arg(N, Is, I),
+              arg(N, Ws, W),
+              Share is W1 * W // 1000 ),
+            Shares),
+    (   Others == []
+    ->  Pairs = Shares
+    ;   keysort(Shares, Sorted),
+        best_shares(Sorted, Pairs)
+    ),
+    word_pairs(M, Rest, Worded).
+
+same_word([w(T, Weight, Word)|Weighted], Word, [w(T, Weight, Word)|Others], Rest) :-
+    !,
+    same_word(Weighted, Word, Others, Rest).
+same_word(Rest, _, [], Rest).
+
+best_shares([], []).
+best_shares([I-X|Shares], [I-Best|Pairs]) :-
+    best_share(Shares, I, X, Best, Rest),
+    best_shares(Rest, Pairs).
+
+best_share([I-X|Shares], I, Best0, Best, Rest) :-
+    !,
+    Best1 is max(Best0, X),
+    best_share(Shares, I, Best1, Best, Rest).
+best_share(Rest, _, Best, Best, Rest).
 
 %!  word_scores(+Module, +Weighted, -Pairs) is det.
 %
-%   `I-Score` for every unit that has one of the terms, by `I`.
+%   `I-Score` for every unit that has one of the words, by `I`.
 
 word_scores(M, Weighted, Pairs) :-
-    findall(I-Share,
-            ( member(w(T, Weight), Weighted),
-              M:posting(T, Is, Ws),
-              arg(N, Is, I),
-              arg(N, Ws, W),
-              Share is Weight * W // 1000 ),
-            Shares),
+    word_pairs(M, Weighted, Worded),
+    summed_pairs(Worded, Pairs).
+
+%!  summed_pairs(+Worded, -Pairs) is det.
+%
+%   The sums over the words of word_pairs/3.
+
+summed_pairs(Worded, Pairs) :-
+    pairs_values(Worded, Lists),
+    append(Lists, Shares),
     keysort(Shares, Sorted),
     sum_shares(Sorted, Pairs).
 
@@ -281,20 +346,35 @@ vector_score(Vector, Weighted, Score) :-
     sum_all(Shares, 0, Score).
 
 sum_all([], Sum, Sum).
-sum_all([s(_, X)|Shares], Sum0, Sum) :-
+sum_all([s(_, X, _)|Shares], Sum0, Sum) :-
     Sum1 is Sum0 + X,
     sum_all(Shares, Sum1, Sum).
 
 %!  vector_shares(+Vector, +Weighted, -Shares) is det.
 %
-%   `s(Term, Share)` for each term of the query that the unit has.
+%   `s(Word, Share, Term)` for each word of the query that the unit has, itself or as a synonym: `Term` is the one
+%   that counts most.
 
 vector_shares(Vector, Weighted, Shares) :-
-    findall(s(T, Share),
-            ( member(w(T, Weight), Weighted),
+    findall(s(Word, Share, T),
+            ( member(w(T, Weight, Word), Weighted),
               vector_weight(Vector, T, W),
               Share is Weight * W // 1000 ),
-            Shares).
+            All),
+    best_terms(All, Shares).
+
+best_terms([], []).
+best_terms([S0|All], [S|Shares]) :-
+    best_term(All, S0, S, Rest),
+    best_terms(Rest, Shares).
+
+best_term([s(Word, X, T)|All], s(Word, X0, T0), S, Rest) :-
+    !,
+    (   X > X0
+    ->  best_term(All, s(Word, X, T), S, Rest)
+    ;   best_term(All, s(Word, X0, T0), S, Rest)
+    ).
+best_term(Rest, S, S, Rest).
 
 vector_weight(Vector, T, W) :-
     compound_name_arity(Vector, _, Arity),

@@ -3,7 +3,7 @@
           [ unit_meant/3          % +Unit, +Ids, -Id
           ]).
 :- use_module(library(apply), [maplist/2]).
-:- use_module(library(isub), [isub/4]).
+:- use_module(library(isub), [isub/4, '$isub'/5]).      % the library rewrites a call of the one into the other
 :- use_module(library(lists), [last/2, member/2]).
 :- use_module(rlm_explain, [visible/2]).
 :- use_module(rlm_unit, [unit_name/2, unit_server/2, unit_term/2]).

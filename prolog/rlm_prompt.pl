@@ -10,10 +10,11 @@
             prompt_render/3,                             % +Compiled, +Options, -Rendered
             prompt_compiler_tool_schemas/2               % +Compiled, -Schemas
           ]).
+:- use_module(library(assoc), [get_assoc/3, list_to_assoc/2]).
 :- use_module(library(error), [existence_error/2, must_be/2]).
-:- use_module(library(lists), [member/2]).
+:- use_module(library(lists), [member/2, nth1/3]).
 :- use_module(rlm_catalog, [catalog_change/2, catalog_create/2, catalog_destroy/2]).
-:- use_module(rlm_explain, [sentence/2]).
+:- use_module(rlm_explain, [all_reasons/3, explain_unit/2, sentence/2]).
 :- use_module(rlm_select, [select/2]).
 :- use_module(rlm_unit, [unit_kind/2, unit_name/2, unit_server/2, unit_term/2]).
 
@@ -29,6 +30,8 @@ would need them say so.
        prompt_explain(Compiled, tool(git_diff), E).
 */
 
+:- dynamic registered/3.        % Handle, Id, Facts: what there is to explain a unit by
+
 %!  prompt_catalog_create(-Catalog) is det.
 
 prompt_catalog_create(prompt_catalog(Handle)) :-
@@ -38,7 +41,8 @@ prompt_catalog_create(prompt_catalog(Handle)) :-
 %!  prompt_catalog_destroy(+Catalog) is det.
 
 prompt_catalog_destroy(prompt_catalog(Handle)) :-
-    catalog_destroy(_{catalog: Handle}, _).
+    catalog_destroy(_{catalog: Handle}, _),
+    retractall(registered(Handle, _, _)).
 
 %!  prompt_catalog_register(+Catalog, +Unit:dict, +Options:dict) is det.
 %
@@ -53,7 +57,9 @@ prompt_catalog_register(prompt_catalog(Handle), Unit, Options) :-
     known_keys(Options, [activation, mandatory, visible, available, priority, trust]),
     unit_term(Id, Unit.unit),
     facts(Id, Unit, Options, Facts),
-    catalog_change(_{catalog: Handle, remove: [Id], units: [Facts]}, _).
+    catalog_change(_{catalog: Handle, remove: [Id], units: [Facts]}, _),
+    retractall(registered(Handle, Id, _)),
+    assertz(registered(Handle, Id, Facts)).
 
 known_keys(Dict, Known) :-
     must_be(dict, Dict),
@@ -137,13 +143,15 @@ prompt_compile(prompt_catalog(Handle), Input, Options, Compiled) :-
     Question = _{ catalog: Handle, text: Text, history: [], needs: Needs, signals: Signals, sensors: [],
                   words: null, admitted: [], retained: [], standing: [], selected: Selected, denied: Denied,
                   disabled: Disabled, capabilities: Capabilities, withheld: [], scope: Scope, mode: Mode, limit: Limit,
-                  floor: 300, relative_floor: 400, rules: null },
+                  floor: 300, relative_floor: 500, abstain: 800, rules: null },
     select(Question, Reply),
     (   get_dict(error, Reply, Error)
     ->  throw(error(configuration(Error), _))
     ;   findall(Unit, ( member([Id|_], Reply.active), unit_term(Id, Unit) ), Active),
+        findall(Id-Facts, registered(Handle, Id, Facts), Registered),
+        list_to_assoc(Registered, Units),
         Compiled = compiled_context{ catalog: prompt_catalog(Handle), active: Active, reply: Reply,
-                                     options: Options }
+                                     options: Options, question: Question, units: Units }
     ).
 
 %!  prompt_recompile(+Compiled, +Input:dict, +Options:dict, -Again) is det.
@@ -155,22 +163,47 @@ prompt_recompile(Compiled, Input, Options, Again) :-
 
 %!  prompt_explain(+Compiled, +Unit, -Explanation) is det.
 %
-%   `explanation{unit, state, reasons, text}` for a unit that was chosen or turned away; a unit that nothing
-%   asked for is `hidden`.
+%   `explanation{unit, state, reasons, text}`: `active` or `rejected`, or `hidden` where nothing asked for it, with
+%   every reason there is. It is the unit as it was registered when Compiled was made.
+%
+%   @error existence_error(unit, Unit) for one that the catalog did not have then.
 
 prompt_explain(Compiled, Unit, explanation{unit: Unit, state: State, reasons: Reasons, text: Text}) :-
     unit_term(Id, Unit),
+    (   get_assoc(Id, Compiled.units, Facts)
+    ->  true
+    ;   existence_error(unit, Unit)
+    ),
     Reply = Compiled.reply,
     (   member([Id, _, _, _, Reasons0, _], Reply.active)
     ->  State = active,
         Reasons = Reasons0
-    ;   ( member([Id, Reasons0], Reply.rejected) ; member([Id, Reasons0], Reply.nonviable) )
-    ->  State = rejected,
-        Reasons = Reasons0
-    ;   State = hidden,
-        Reasons = [_{kind: no_evidence}]
+    ;   ( nth1(Rank0, Reply.ranked, Id) -> Rank = Rank0 ; Rank = null ),
+        looked_at(Id, Rank, Facts, Compiled, Looked),
+        against(Id, Rank, Reply, Against, Rejected),
+        ( Rejected == true -> State = rejected ; State = Looked.state ),
+        all_reasons(Against, Looked.reasons, Reasons)
     ),
     findall(Sentence, ( member(Reason, Reasons), sentence(Reason, Sentence) ), Text).
+
+looked_at(Id, Rank, Facts, Compiled, Looked) :-
+    Reply = Compiled.reply,
+    ( memberchk(Id, Reply.negated) -> Negated = true ; Negated = false ),
+    explain_unit(Compiled.question.put(_{ stemmer: english, unit: Facts, sources: Reply.sources, rank: Rank,
+                                          negated: Negated, vetoed: null, held_floor: Reply.relative_floor }),
+                 Looked).
+
+%   against(+Id, +Rank, +Reply, -Reasons, -Rejected): what the rules said when they turned it away.
+against(Id, Rank, Reply, Reasons, Rejected) :-
+    (   member([Id, Reasons0], Reply.rejected)
+    ->  Reasons = Reasons0,
+        Rejected = true
+    ;   member([Id, Reasons0], Reply.nonviable)
+    ->  Reasons = Reasons0,
+        ( Rank == null -> Rejected = false ; Rejected = true )
+    ;   Reasons = [],
+        Rejected = false
+    ).
 
 %!  prompt_render(+Compiled, +Options, -Rendered) is failure.
 %!  prompt_compiler_tool_schemas(+Compiled, -Schemas) is failure.

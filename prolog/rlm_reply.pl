@@ -5,7 +5,7 @@
             evidence_reasons/3,   % +Lexical, +Others, -Reasons
             reason_dict/3         % +Module, +Reason, -Dict
           ]).
-:- use_module(library(assoc), [assoc_to_list/2]).
+:- use_module(library(assoc), [assoc_to_list/2, empty_assoc/1, get_assoc/3, list_to_assoc/2, put_assoc/4]).
 :- use_module(library(lists), [append/3, member/2, reverse/2]).
 :- use_module(rlm_catalog, [replaces/3, unit_id/3]).
 :- use_module(rlm_closure, [needs/4, reachable/3]).
@@ -23,18 +23,21 @@ Terms with numbers become plain data with ids. Each active unit comes as
 selection_reply(M, selection(Args, Evidence, Ranked, floors(Floor, Relative), Forbidden, World, Bad, State), Reply) :-
     State = state(Admitted, Active, Rejected),
     World = world(_, _, _, _, Vetoed, _),
-    Evidence = evidence(_, _, Weights, _),
+    Evidence = evidence(_, _, Weights, _, _),
     reverse(Admitted, Ordered),
     obliged(Ordered, Args, World, Active, Obliged),
+    findall(I-C, ( member(C, Ranked), arg(1, C, I) ), Keyed),
+    list_to_assoc(Keyed, Evidenced),
     findall([Id, Tier, Class, Score, Reasons, Needs],
             ( member(a(I, Tier, Why), Ordered),
               unit_id(M, I, Id),
               class(M, Args, Obliged, I, Id, Tier, Why, Class),
-              in_reasons(M, Ordered, Ranked, I, Tier, Why, Score, Reasons),
+              in_reasons(M, Ordered, Evidenced, I, Tier, Why, Score, Reasons),
               met_by(World, Active, I, Needs) ),
             ActiveRows),
     reverse(Rejected, Turned),
-    first_turned(Turned, Active, [], First0),
+    empty_assoc(None),
+    first_turned(Turned, Active, None, First0),
     current_reasons(First0, M, Active, First),
     reason_rows(M, First, RejectedRows),
     assoc_to_list(Bad, BadPairs0),
@@ -56,12 +59,14 @@ ids_scores([c(I, Score, _, _)|Ranked], M, [Id|Ids], [Score|Scores]) :-
 
 %   first_turned(+Turned, +Active, +Seen, -Pairs): `I-Reasons` for each root that stayed out, as first told.
 first_turned([], _, _, []).
-first_turned([r(I, Reasons)|Turned], Active, Seen, Pairs) :-
-    (   ( memberchk(I, Seen) ; memberchk(I, Active) )
-    ->  Pairs = Rest
-    ;   Pairs = [I-Reasons|Rest]
+first_turned([r(I, Reasons)|Turned], Active, Seen0, Pairs) :-
+    (   ( get_assoc(I, Seen0, _) ; get_assoc(I, Active, _) )
+    ->  Pairs = Rest,
+        Seen = Seen0
+    ;   Pairs = [I-Reasons|Rest],
+        put_assoc(I, Seen0, true, Seen)
     ),
-    first_turned(Turned, Active, [I|Seen], Rest).
+    first_turned(Turned, Active, Seen, Rest).
 
 %   current_reasons(+Pairs0, +M, +Active, -Pairs): a requirement that came in after all is why nothing is out, where
 %   there are other reasons.
@@ -73,7 +78,7 @@ current_reasons([I-Reasons0|Pairs0], M, Active, [I-Reasons|Pairs]) :-
 
 came_in(M, Active, dependency_out(Id, _)) :-
     M:number(Id, J),
-    memberchk(J, Active).
+    get_assoc(J, Active, _).
 
 reason_rows(M, Pairs, Rows) :-
     findall([Id, Dicts],
@@ -86,14 +91,15 @@ reason_rows(M, Pairs, Rows) :-
                 *            CLASSES           *
                 *******************************/
 
-%   obliged(+Ordered, +Args, +World, +Active, -Obliged): what must stay, and whatever it needs.
+%   obliged(+Ordered, +Args, +World, +Active, -Obliged): what must stay, and whatever it needs, as a table by I.
 obliged(Ordered, Args, World, Active, Obliged) :-
     World = world(M, _, _, _, _, _),
     findall(I,
             ( member(a(I, Tier, Why), Ordered),
               stays(M, Args, I, Tier, Why) ),
             Staying),
-    spread(Staying, World, Active, Staying, Obliged).
+    empty_assoc(None),
+    spread(Staying, World, Active, None, Obliged).
 
 stays(_, _, _, pinned, root).
 stays(M, _, I, _, _) :-
@@ -105,18 +111,19 @@ stays(M, Args, I, _, _) :-
 
 spread([], _, _, Obliged, Obliged).
 spread([I|Is], World, Active, Obliged0, Obliged) :-
-    findall(J,
-            ( meets(World, Active, I, J),
-              \+ memberchk(J, Obliged0) ),
-            Js),
-    append(Js, Obliged0, Obliged1),
-    append(Js, Is, Next),
+    (   get_assoc(I, Obliged0, _)
+    ->  Next = Is,
+        Obliged1 = Obliged0
+    ;   put_assoc(I, Obliged0, true, Obliged1),
+        findall(J, meets(World, Active, I, J), Js),
+        append(Js, Is, Next)
+    ),
     spread(Next, World, Active, Obliged1, Obliged).
 
 class(_, _, _, _, _, pinned, root, Class) =>
     Class = pinned.
 class(_, Args, Obliged, I, Id, _, _, Class) =>
-    (   memberchk(I, Obliged)
+    (   get_assoc(I, Obliged, _)
     ->  Class = mandatory
     ;   member([Id, Given, _], Args.admitted)
     ->  Class = Given
@@ -128,10 +135,10 @@ meets(World, Active, I, J) :-
     World = world(M, _, _, _, _, _),
     needs(World, I, _, D),
     D \== missing,
-    (   memberchk(D, Active)
+    (   get_assoc(D, Active, _)
     ->  J = D
     ;   replaces(M, J, D),
-        memberchk(J, Active)
+        get_assoc(J, Active, _)
     ->  true
     ).
 
@@ -144,9 +151,9 @@ met_by(World, Active, I, Ids) :-
                 *******************************/
 
 %   in_reasons(...): why a unit is active, what decided first.
-in_reasons(M, Ordered, Ranked, I, Tier, Why, Score, Reasons) :-
+in_reasons(M, Ordered, Evidenced, I, Tier, Why, Score, Reasons) :-
     findall(Reason, tier_reason(M, Ordered, I, Tier, Why, Reason), First),
-    (   memberchk(c(I, Score0, Lexical, Others), Ranked)
+    (   get_assoc(I, Evidenced, c(_, Score0, Lexical, Others))
     ->  Score = Score0,
         evidence_reasons(Lexical, Others, Second)
     ;   Score = 0,
@@ -187,6 +194,8 @@ scored(trigger(Signal, Value), Score, trigger(Signal, Value, Score)).
 scored(need(Text), Score, need(Text, Score)).
 scored(history(Turn), Score, history(Turn, Score)).
 scored(sensor(Name), Score, sensor(Name, Score)).
+scored(example(Text), Score, example(Text, Score)).
+scored(intent(Part), Score, intent(Part, Score)).
 scored(boost(Rule), By, boosted(Rule, By)).
 
 reason_dicts(M, Reasons, Dicts) :-
@@ -208,6 +217,10 @@ reason_dict(_, history(Turn, Score), Dict) =>
     Dict = _{kind: history, turn: Turn, score: Score}.
 reason_dict(_, sensor(Name, Score), Dict) =>
     Dict = _{kind: sensor, sensor: Name, score: Score}.
+reason_dict(_, example(Text, Score), Dict) =>
+    Dict = _{kind: example, example: Text, score: Score}.
+reason_dict(_, intent(Part, Score), Dict) =>
+    Dict = _{kind: intent, part: Part, score: Score}.
 reason_dict(_, boosted(Rule, By), Dict) =>
     Dict = _{kind: boosted, rule: Rule, by: By}.
 reason_dict(M, dependency_of(I), Dict) =>

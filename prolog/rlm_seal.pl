@@ -2,6 +2,7 @@
 :- module(rlm_seal,
           [ seal/2                % +Args, -Reply
           ]).
+:- use_module(library(assoc), [get_assoc/3, list_to_assoc/2]).
 :- use_module(library(lists), [member/2]).
 :- use_module(rlm_eligible, [matches/2, patterns/2]).
 
@@ -21,17 +22,13 @@ everything superseded through others, `capability`, `trust`, `visible`, `availab
 %   `Reply`: `violations`, each with the `law`, the `unit` and the `other` unit or thing; empty is lawful.
 
 seal(Args, _{violations: Violations}) :-
-    shown_ids(Args.shown, Ids),
-    sort(Ids, Shown),
+    findall(Id-true, shown(Args, Id, _), Pairs),
+    sort(Pairs, Sorted),
+    list_to_assoc(Sorted, Shown),
     policy_patterns(Args, Policy),
     findall(_{law: Law, unit: Unit, other: Other},
             violation(Args, Shown, Policy, Law, Unit, Other),
             Violations).
-
-shown_ids([], []).
-shown_ids([Unit|Units], [Id|Ids]) :-
-    get_dict(id, Unit, Id),
-    shown_ids(Units, Ids).
 
 policy_patterns(Args, p(grant(Granted, Withheld), Scope, Denied, Disabled)) :-
     optional(Args.capabilities, Granted),
@@ -45,11 +42,11 @@ optional(null, Patterns) =>
 optional(List, Patterns) =>
     patterns(List, Patterns).
 
-%   violation(+Args, +Shown, +Policy, -Law, -Unit, -Other) is nondet.
+%   violation(+Args, +Shown:assoc, +Policy, -Law, -Unit, -Other) is nondet.
 violation(Args, Shown, _, 'L1', Id, Needed) :-
     shown(Args, Id, Unit),
     required(Args, Id, Unit, Needed),
-    \+ memberchk(Needed, Shown),
+    \+ get_assoc(Needed, Shown, _),
     \+ ( shown(Args, Other, OtherUnit),
          superseding(OtherUnit, Needed),
          ( pinned(Args, Needed) -> pinned(Args, Other) ; true ) ).
@@ -57,29 +54,29 @@ violation(Args, Shown, _, 'L2', Id, Other) :-
     shown(Args, Id, Unit),
     get_dict(conflicts, Unit, Conflicts),
     member(Other, Conflicts),
-    memberchk(Other, Shown).
+    get_assoc(Other, Shown, _).
 violation(Args, Shown, _, 'L3', Id, Other) :-
     shown(Args, Other, Unit),
     get_dict(supersedes, Unit, Superseded),
     member(Id, Superseded),
-    memberchk(Id, Shown).
+    get_assoc(Id, Shown, _).
 violation(Args, _, Policy, 'L4', Id, Why) :-
     shown(Args, Id, Unit),
     ineligible(Policy, Unit, Why).
 violation(Args, Shown, Policy, 'L5', Id, pinned) :-
     member(Unit, Args.pinned),
     get_dict(id, Unit, Id),
-    \+ memberchk(Id, Shown),
+    \+ get_assoc(Id, Shown, _),
     \+ ineligible(Policy, Unit, _),
     get_dict(requires, Unit, []),
     \+ memberchk([Id, _], Args.extra),
     \+ ( member(Other, Args.pinned),
          superseding(Other, Id),
          get_dict(id, Other, OtherId),
-         memberchk(OtherId, Shown) ).
+         get_assoc(OtherId, Shown, _) ).
 violation(Args, Shown, _, packing, Id, mandatory) :-
     member(Id, Args.obliged),
-    \+ memberchk(Id, Shown).
+    \+ get_assoc(Id, Shown, _).
 violation(Args, _, _, packing, budget, Total) :-
     Total = Args.total,
     Total > Args.limit.

@@ -2,11 +2,12 @@
 :- module(rlm_select,
           [ select/2              % +Args, -Reply
           ]).
+:- use_module(library(assoc), [empty_assoc/1, get_assoc/3]).
 :- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, reverse/2]).
 :- use_module(library(ordsets), [list_to_ord_set/2, ord_memberchk/2, ord_subtract/3, ord_union/3]).
 :- use_module(rlm_admit, [admit_each/5, admit_limited/5, admit_together/5, start/1]).
 :- use_module(rlm_catalog, [catalog_module/2, catalog_ready/1, with_standing/3]).
-:- use_module(rlm_closure, [by_number/2, nonviable/3, reachable/3]).
+:- use_module(rlm_closure, [by_number/2, nonviable/3, places/2, reachable/3]).
 :- use_module(rlm_conflict, [decided_first/3]).
 :- use_module(rlm_eligible, [eligible/3, policy/2]).
 :- use_module(rlm_evidence, [evidence/4, negated_units/3, ranked/5, reading/3]).
@@ -108,12 +109,13 @@ judged(M, Args, Policy, Forbidden, Evidence, Ranked, Floors, Rules) :-
 wanted(M, Args, Pinned, Selected, Premises) :-
     findall(I, ( M:pinned(I) ; admitted(M, Args, I, pinned, _) ), Pins),
     in_order(M, Pins, Pinned),
+    places(Pins, PinPlaces),
     findall(I,
             ( ( member(Id, Args.selected),
                 M:number(Id, I)
               ; admitted(M, Args, I, _, _)
               ),
-              \+ memberchk(I, Pins) ),
+              \+ get_assoc(I, PinPlaces, _) ),
             Chosen),
     in_order(M, Chosen, Selected),
     findall(I-Premise,
@@ -146,10 +148,11 @@ retained(M, Args, Forbidden, Retained) :-
 %   the other eligible tools; superseders before what they supersede.
 later(World, Args, Pinned, Selected, Ranked, Roots) :-
     append(Pinned, Selected, Wanted),
+    places(Wanted, Places),
     World = world(M, _, _, _, _, _),
     findall(root(I, evidence, Exempt),
             ( member(c(I, _, _, Others), Ranked),
-              \+ memberchk(I, Wanted),
+              \+ get_assoc(I, Places, _),
               exempt(M, Args.mode, I, Others, Exempt) ),
             Evidenced),
     others(Args.mode, World, Wanted, Ranked, Others),
@@ -173,11 +176,10 @@ others(all_tools, World, Wanted, Ranked, Others) =>
     findall(I, member(c(I, _, _, _), Ranked), Evidenced),
     append(Wanted, Evidenced, Known0),
     list_to_ord_set(Known0, Known),
-    findall(I,
-            ( tool(M, I),
-              \+ ord_memberchk(I, Known),
-              eligible(M, Policy, I) ),
-            Is),
+    findall(I, tool(M, I), Tools0),
+    list_to_ord_set(Tools0, Tools),
+    ord_subtract(Tools, Known, Unknown),
+    findall(I, ( member(I, Unknown), eligible(M, Policy, I) ), Is),
     in_order(M, Is, Ordered),
     findall(root(I, all_tools, true), member(I, Ordered), Others).
 
@@ -197,7 +199,7 @@ suggested(World, state(Admitted, Active, _), Suggested) :-
             ( member(a(I, _, _), Ordered),
               M:suggests(I, Id),
               M:number(Id, J),
-              \+ memberchk(J, Active) ),
+              \+ get_assoc(J, Active, _) ),
             Js0),
     list_to_set(Js0, Js),
     findall(root(J, suggested, true), member(J, Js), Roots),
@@ -215,7 +217,8 @@ world(M, Args, Policy, Forbidden, rules(Vetoed, Needs), Premises, Pinned, Select
     by_number(Vetoed, Vetoes),
     append(Pinned, Selected, Wanted),
     negated(M, Args.mode, Forbidden, Extra, Wanted, Negated),
-    World = world(M, Policy, Extra, Negated, Vetoes, Wanted).
+    places(Wanted, Candidates),
+    World = world(M, Policy, Extra, Negated, Vetoes, Candidates).
 
 %   without_spared(+Host, +Forbidden, +Ranked0, -Ranked): what the host's wishes spare from the user's words
 %   may come along where it is needed; being named in a negation is no evidence for it.
@@ -232,8 +235,9 @@ widened(world(M, Policy, Extra, Negated, Vetoed, _), Mode, Firm, Ranked, World) 
     ->  findall(I, member(c(I, _, _, _), Ranked), Evidenced),
         findall(I, ( Mode == all_tools, tool(M, I), eligible(M, Policy, I) ), Tools),
         in_order(M, Tools, Ordered),
-        append([Firm, Evidenced, Ordered], Candidates)
-    ;   Candidates = []
+        append([Firm, Evidenced, Ordered], Standing),
+        places(Standing, Candidates)
+    ;   empty_assoc(Candidates)
     ),
     World = world(M, Policy, Extra, Negated, Vetoed, Candidates).
 
@@ -246,7 +250,7 @@ usable(M, Policy, Forbidden, I) :-
 negated(_, _, [], _, _, Negated) =>
     Negated = [].
 negated(M, Mode, Forbidden, Extra, Wanted, Negated) =>
-    reachable(world(M, none, Extra, [], [], []), Wanted, Protected),
+    reachable(world(M, none, Extra, [], none, none), Wanted, Protected),
     ord_subtract(Forbidden, Protected, Exposed),
     findall(I,
             ( member(I, Exposed),

@@ -14,7 +14,7 @@
 :- use_module(library(readutil), [read_line_to_string/2]).
 :- use_module(rlm_catalog, [catalog_change/2, catalog_create/2, catalog_destroy/2]).
 :- use_module(rlm_eligible, [matches/2, patterns/2]).
-:- use_module(rlm_explain, [explain_unit/2, remedies/2, sentence/2, visible/2]).
+:- use_module(rlm_explain, [all_reasons/3, explain_unit/2, remedies/2, sentence/2, visible/2]).
 :- use_module(rlm_host_read, [nested/3]).
 :- use_module(rlm_meant, [unit_meant/3]).
 :- use_module(rlm_select, [select/2]).
@@ -37,6 +37,9 @@ a closed grammar, never consulted and never called, and then the compile answers
 :- dynamic
     record/1.                   % a term of the session that is open
 
+%   session_format(?N): as in Python's rlm.compiler.save; raised whenever a reader of the format before would be lost.
+session_format(2).
+
 %   session_limit(?Bytes): no session is larger.
 session_limit(268_435_456).
 
@@ -50,7 +53,7 @@ session_limit(268_435_456).
 %
 %   @error existence_error(rlm_session_file, File) for a file that is not there.
 %   @error domain_error(rlm_session, What) for anything that is not one: another suffix, no regular file, a term
-%   outside the grammar (with its line), a file that is too large.
+%   outside the grammar (with its line), a file that is too large, one of an older or a newer version.
 %   @error syntax_error(Why) for a line that is no term.
 
 open_session(File) :-
@@ -73,7 +76,7 @@ open_session(File) :-
         open(File, read, Stream, [encoding(utf8)]),
         read_records(Stream, 1, Records),
         close(Stream)),
-    (   Records = [session(1, _, _)|_]
+    (   Records = [session(_, _, _)|_]
     ->  true
     ;   domain_error(rlm_session, format(File))
     ),
@@ -90,11 +93,22 @@ read_records(Stream, Line, Records) :-
     ;   shallow(Text),
         line_term(Text, Stream, Line, Term),
         grammatical(Term)
-    ->  Records = [Term|Rest],
+    ->  of_this_version(Term),
+        Records = [Term|Rest],
         Next is Line + 1,
         read_records(Stream, Next, Rest)
     ;   domain_error(rlm_session, line(Line))
     ).
+
+%   of_this_version(+Term): a session begins with its format, so nothing else of another one is looked at.
+of_this_version(session(Format, _, _)) =>
+    session_format(Ours),
+    (   Format == Ours
+    ->  true
+    ;   domain_error(rlm_session, version(Format, Ours))
+    ).
+of_this_version(_) =>
+    true.
 
 blank(Text) :-
     split_string(Text, "", " \t\r", [""]).
@@ -156,7 +170,7 @@ session_term(nonviable, 2).     % Id, Reasons
 session_term(ranked, 2).        % Id, Rank
 session_term(negated, 1).       % Id
 session_term(vetoed, 2).        % Id, Rule
-session_term(source, 5).        % Kind, N, Terms, Rarities, Best (null: of the text itself)
+session_term(source, 6).        % Kind, N, Terms, Rarities, Words, Best (null: of the text itself)
 session_term(floor, 1).         % Thousandths
 session_term(ledger, 2).        % Total, Limit
 
@@ -247,8 +261,7 @@ state(Id, State, Form, Reasons) :-
         against(Id, Against, Rejected),
         ( Rejected == true -> State = rejected ; State = Looked.state ),
         maplist(row_dict, Against, First),
-        findall(R, ( member(R, Looked.reasons), adds(First, R) ), Second),
-        append(First, Second, Reasons0),
+        all_reasons(First, Looked.reasons, Reasons0),
         maplist(with_words(Looked.words), Reasons0, Reasons)
     ).
 
@@ -262,13 +275,6 @@ against(Id, Rows, Rejected) :-
     ;   Rows = [],
         Rejected = false
     ).
-
-%   adds(+First, +Reason): the reasons that decided do not say so yet.
-adds([], _) :- !.
-adds(First, Reason) :-
-    Kind = Reason.kind,
-    \+ memberchk(Kind, [over_candidate_limit, below_floor, no_evidence]),
-    \+ ( member(Other, First), Other.kind == Kind ).
 
 with_words(Words, Reason0, Reason) :-
     (   Reason0.kind == lexical
@@ -302,21 +308,22 @@ question(Question) :-
     findall(Key-Value, record(input(Key, Value)), Pairs),
     dict_create(Question, _, [words-null, rules-null, standing-[]|Pairs]).
 
-sources(_{text: [Text], needs: Needs, history: History}) :-
+sources(_{text: [Text], needs: Needs, history: History, examples: Examples}) :-
+    source_list(examples, Examples),
     source_list(text, [Text]),
     source_list(needs, Needs),
     source_list(history, History).
 
 source_list(Kind, Sources) :-
     findall(Source,
-            ( record(source(Kind, _, Terms, Rarities, Best)),
-              source_dict(Best, Terms, Rarities, Source) ),
+            ( record(source(Kind, _, Terms, Rarities, Words, Best)),
+              source_dict(Best, _{terms: Terms, rarities: Rarities, words: Words}, Source) ),
             Sources).
 
-source_dict(null, Terms, Rarities, Source) =>
-    Source = _{terms: Terms, rarities: Rarities}.
-source_dict(Best, Terms, Rarities, Source) =>
-    Source = _{terms: Terms, rarities: Rarities, best: Best}.
+source_dict(null, Source0, Source) =>
+    Source = Source0.
+source_dict(Best, Source0, Source) =>
+    Source = Source0.put(best, Best).
 
 unit_dict(Id, [Kind, Priority, Trust, Capability, Flags, Relations, Names, Groups, Triggers, Fields], Unit) :-
     Flags = [Pinned, Mandatory, Visible, Available],
@@ -542,5 +549,8 @@ no_session(size(Bytes)) -->
     [ 'no session: it has ~D bytes'-[Bytes] ].
 no_session(format(File)) -->
     [ 'no session: ~w does not begin as one of this version'-[File] ].
+no_session(version(Format, Ours)) -->
+    [ 'no session of this version: its format is ~p, and this version reads ~d only; compile and save it anew'-
+      [Format, Ours] ].
 no_session(line(Line)) -->
     [ 'no session, line ~d: this is no term of one'-[Line] ].

@@ -355,6 +355,183 @@ alike([status, state, condition]).
 alike([balance, fund, account]).
 alike([watchlist, favorite, bookmark]).
 
+% more of daily life
+alike([help, assist, support, aid, guide]).
+alike([interview, candidate, recruiter, hiring]).
+alike([career, resume, job, skill]).
+alike([skill, ability, talent, competence]).
+alike([manage, manager, management, administer, handle]).
+alike([leader, leadership, chief, executive]).
+alike([develop, development, developer, build]).
+alike([deploy, deployment, release, publish, host]).
+alike([server, host, hosting, cloud]).
+alike([domain, website, hosting]).
+alike([language, english, french, spanish, german, chinese]).
+alike([pronounce, pronunciation, accent, phonetic]).
+alike([flashcard, memorize, vocabulary, study]).
+alike([essay, paper, thesis, homework]).
+alike([homework, assignment, exercise]).
+alike([math, geometry, calculus, trigonometry]).
+alike([calculate, calculation, calculator, compute, math]).
+alike([convert, conversion, unit]).
+alike([hotel, room, booking, reservation]).
+alike([flight, airfare, airline, ticket]).
+alike([ticket, admission, event, concert]).
+alike([vacation, holiday, resort, getaway]).
+alike([itinerary, trip, travel, route]).
+alike([cuisine, dish, food, recipe, restaurant]).
+alike([vegetarian, vegan, diet]).
+alike([grocery, supermarket, food, shopping]).
+alike([snack, dessert, cake, sweet, chocolate]).
+alike([wine, beer, alcohol, liquor, spirit]).
+alike([restaurant, reservation, table, dining]).
+alike([fashion, style, trend, outfit]).
+alike([decorate, decoration, interior, decor, furniture]).
+alike([furniture, sofa, chair, table]).
+alike([appliance, device, machine, gadget]).
+alike([gadget, electronic, device, tech]).
+alike([price, cheap, discount, deal, compare]).
+alike([compare, price, shopping, deal]).
+alike([property, rent, buy, mortgage, listing]).
+alike([realtor, broker, agent]).
+alike([company, startup, funding, investor]).
+alike([stock, ticker, quote, price]).
+alike([dividend, earnings, profit, revenue, income]).
+alike([profit, revenue, earnings, sales]).
+alike([economy, inflation, gdp, economic]).
+alike([crypto, wallet, coin, bitcoin, ethereum, defi]).
+alike([trade, trading, trader, broker, exchange]).
+alike([bank, banking, account, deposit]).
+alike([credit, card, debit]).
+alike([court, judge, case, trial, lawsuit, legal]).
+alike([lawyer, attorney, solicitor, counsel]).
+alike([regulation, rule, compliance, law, legislation]).
+alike([bill, legislation, act, law]).
+alike([police, crime, criminal]).
+alike([scam, fraud, phishing, fake, suspicious]).
+alike([safe, secure, trustworthy, trust, reliable]).
+alike([verify, authenticate, confirm, validate]).
+alike([privacy, confidential, private, policy]).
+alike([policy, term, rule, agreement]).
+alike([video, youtube, channel, stream, watch]).
+alike([video, subtitle, caption, transcript]).
+alike([picture, draw, generate, art, image]).
+alike([photo, camera, photographer]).
+alike([music, artist, genre, listen, spotify]).
+alike([playlist, song, track, recommend]).
+alike([movie, actor, director, watch, cinema]).
+alike([show, series, season, episode]).
+alike([book, author, title, publisher, read]).
+alike([read, reader, reading, book]).
+alike([library, collection, archive, catalog]).
+alike([paper, arxiv, article, journal, publication, scholar]).
+alike([research, researcher, investigate, explore]).
+alike([news, report, story, event, update]).
+alike([podcast, show, listen, episode]).
+alike([social, media, facebook, instagram, twitter]).
+alike([follow, follower, fan, subscriber]).
+alike([influencer, creator, celebrity]).
+alike([celebrity, famous, star, actor]).
+alike([blog, content, writing, article]).
+alike([slogan, tagline, headline, copywriting]).
+alike([copywriting, copy, advertising, marketing]).
+alike([email, newsletter, campaign, outreach]).
+alike([contact, lead, prospect, customer]).
+alike([sale, sales, lead, crm]).
+alike([survey, questionnaire, poll, form]).
+alike([form, field, submit, fill]).
+alike([workflow, automate, automation, process, integrate]).
+alike([automate, automatic, schedule]).
+alike([note, memo, notebook, remember]).
+alike([remember, memory, recall, save]).
+alike([remind, reminder, alarm, schedule]).
+alike([meeting, call, video, zoom]).
+alike([team, collaborate, collaboration, together]).
+alike([document, pdf, chat, question]).
+alike([pdf, extract, summarize, document]).
+alike([website, scrape, crawl, extract, content]).
+alike([link, url, shorten, website]).
+alike([code, snippet, function, library]).
+alike([developer, api, sdk, documentation]).
+alike([documentation, docs, manual, reference]).
+alike([api, endpoint, interface, service]).
+alike([query, sql, database]).
+alike([data, analytics, analysis, report, insight]).
+alike([chart, visualize, visualization, data]).
+alike([dashboard, report, metric, kpi]).
+alike([cheat, hint, clue, tip]).
+alike([puzzle, riddle, crossword, sudoku, wordle]).
+alike([adventure, quest, story, game]).
+alike([roleplay, character, adventure]).
+alike([card, deck, magic]).
+alike([sports, team, score, fixture, standings]).
+alike([baseball, hockey, tennis, cricket, golf]).
+alike([race, racing, marathon, run]).
+alike([workout, exercise, routine, muscle, fitness]).
+alike([calorie, nutrition, food, diet]).
+alike([recipe, ingredient, cook, meal]).
+alike([doctor, specialist, appointment, clinic]).
+alike([symptom, diagnose, diagnosis, disease]).
+alike([pain, ache, injury, hurt]).
+alike([pregnancy, pregnant, birth, baby]).
+alike([trial, clinical, study, experiment]).
+alike([mental, emotional, wellbeing, wellness, health]).
+alike([quote, motivation, inspire, inspirational, motivate]).
+alike([prayer, bible, verse, scripture, quran]).
+alike([zodiac, birth, chart, astrology]).
+alike([weather, wind, humidity, sunny, snow, storm]).
+alike([climate, carbon, emission, sustainability, environment]).
+alike([recycle, waste, trash, garbage]).
+alike([energy, solar, electricity, renewable]).
+alike([farm, agriculture, crop, farmer]).
+alike([animal, species, wildlife, bird]).
+alike([dog, puppy, breed, pet]).
+alike([star, galaxy, planet, universe]).
+alike([satellite, orbit, space]).
+alike([map, address, coordinate, latitude, longitude]).
+alike([coordinate, latitude, longitude, gps]).
+alike([timezone, time, utc, local]).
+alike([holiday, festival, celebration, christmas]).
+alike([birthday, anniversary, celebrate, party]).
+alike([gift, surprise, present, idea]).
+alike([family, relative, ancestor, genealogy]).
+alike([love, romantic, relationship, dating]).
+alike([joke, meme, fun, entertain, entertainment]).
+alike([entertainment, fun, movie, show]).
+alike([magic, fortune, tarot, divination]).
+alike([number, phone, call, dial]).
+alike([ip, address, network]).
+alike([model, machine, learning, ai]).
+alike([prompt, chatgpt, midjourney, generate]).
+alike([avatar, portrait, face]).
+alike([voice, speech, text, audio, speak]).
+alike([emoji, emoticon, sticker]).
+alike([symbol, sign, icon]).
+alike([abbreviation, acronym, short]).
+alike([synonym, antonym, thesaurus, word]).
+alike([name, baby, brand, title]).
+alike([address, postal, street, location]).
+alike([delivery, courier, track, parcel, package]).
+alike([package, parcel, box, bundle]).
+alike([vehicle, vin, car, truck]).
+alike([truck, lorry, van]).
+alike([charge, charger, charging, battery]).
+alike([parking, park, garage]).
+alike([accident, crash, collision]).
+alike([emergency, urgent, rescue, help]).
+alike([refund, return, reimburse, cancel]).
+alike([subscription, subscribe, membership, plan]).
+alike([member, membership, join]).
+alike([vote, voting, elect, poll]).
+alike([war, military, army, conflict]).
+alike([philosophy, ethics, moral, wisdom]).
+alike([psychology, personality, behavior, mind]).
+alike([habit, routine, productivity, goal]).
+alike([productivity, efficient, focus, time]).
+alike([learn, course, tutorial, class, online]).
+alike([scholarship, university, admission, college]).
+alike([certificate, certification, diploma, degree]).
+
 %!  synonyms(+Stemmer, +Term, -Terms:list) is det.
 %
 %   The terms that stand with a term in some group; none where the stemmer is not that of English.

@@ -113,6 +113,11 @@ word_tail([J, C|Tail]) -->
     { joint(J), word_code(C) },
     !,
     word_tail(Tail).
+word_tail([V, C|Tail]) -->
+    [V, C],
+    { variant(V), code_type(C, digit) },
+    !,
+    word_tail(Tail).
 word_tail([]) --> [].
 
 %   word_code(+Code): letters, digits, marks, and the underscore of identifiers.
@@ -128,6 +133,10 @@ mark(0x200c).
 mark(0xad).
 mark(0x200b).
 mark(0x2060).
+
+%   A name with its number: `search@2`, `search#2`.
+variant(0'@).
+variant(0'#).
 
 joint(0'-).
 joint(0'.).

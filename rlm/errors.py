@@ -12,6 +12,7 @@
     ├── ContextError         a context, a handle or an action on one that cannot be had
     ├── RunError             a run that could not go on: time, budget, depth, or no plan that is one
     │   └── AwaitTimeout     a caller that waited no longer; the work goes on
+    ├── PlanError            a text that is no plan, or a plan that may not run (``rlm.model.plan``)
     ├── TimeoutPolicyError   a duration that the host does not allow
     └── DelegationError      a command of the host that is not what somebody says it is
 
@@ -155,12 +156,12 @@ class RunError(RlmError):
 
     ``kind``: ``timeout``, ``cancelled``, ``budget_exhausted`` and ``max_iterations`` (``detail`` has the budget
     ``field``, ``limit``, ``taken``), ``operation_not_allowed``, ``cycle``, ``no_valid_plan``, ``invalid_value``,
-    ``output_too_large``, ``replay_differs``.
+    ``output_too_large``, ``replay_differs``, ``trace_failed``.
     """
 
     phase = "runtime"
 
-    ENDS_THE_RUN = frozenset({"timeout", "cancelled", "budget_exhausted"})
+    ENDS_THE_RUN = frozenset({"timeout", "cancelled", "budget_exhausted", "trace_failed", "replay_differs"})
 
     @property
     def terminal(self) -> bool:
@@ -196,8 +197,8 @@ def _restore_provider_error(
     return ProviderError(kind, message, detail, status=status, retryable=retryable)
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: object, known: Iterable[object]) -> str:
     """``"; did you mean 'x'?"`` for the closest known word, or the only one that begins so; else an empty string."""
-    names = [str(name) for name in known]
+    word, names = str(word), [str(name) for name in known]
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6) or [name for name in names if name.startswith(word)]
     return f"; did you mean {close[0]!r}?" if word and len(close) == 1 else ""

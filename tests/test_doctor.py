@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
 from pathlib import Path
 
 import pytest
 
 from rlm.cli import doctor
+from rlm.compiler import vocabulary
+from rlm.compiler.vocabulary import VOCABULARIES, _package_data
 from rlm.symbolic import locate
 
 
@@ -61,12 +65,27 @@ def test_without_a_vocabulary_counts_are_said_to_be_estimates(monkeypatch: pytes
     assert any("offline" in thing["get"] and not thing["needed"] for thing in state["missing"])
 
 
-def test_tiktokens_own_cache_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_tiktokens_own_cache_comes_first_and_a_damaged_file_in_it_counts_for_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    (tmp_path / doctor.VOCABULARIES["cl100k_base"]).touch()
+    for name, known in VOCABULARIES.items():
+        packed = _package_data("bpe_openai", f"data/{name}.tiktoken.gz")
+        assert packed is not None
+        cached = tmp_path / hashlib.sha1(known.url.encode()).hexdigest()
+        cached.write_bytes(gzip.decompress(packed)[: -1 if name == "cl100k_base" else None])
     found = doctor.report()["vocabularies"]
-    assert "tiktoken's cache" in found["cl100k_base"]["source"]
-    assert found["o200k_base"]["source"] == "package bpe-openai"
+    assert found["o200k_base"] == {"source": "tiktoken's cache", "exact": True}
+    assert found["cl100k_base"] == {"source": "bpe-openai", "exact": True}
+
+
+def test_a_damaged_vocabulary_alone_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(vocabulary, "_package_data", lambda package, path: b"\x1f\x8b damaged")
+    (tmp_path / hashlib.sha1(VOCABULARIES["cl100k_base"].url.encode()).hexdigest()).touch()
+    state = doctor.report()
+    assert state["vocabularies"]["cl100k_base"] == {"source": "estimate", "exact": False}
+    assert any("offline" in thing["get"] and not thing["needed"] for thing in state["missing"])
 
 
 def test_a_local_model_that_is_no_file_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

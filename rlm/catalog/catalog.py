@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections import OrderedDict
@@ -42,6 +43,9 @@ TOLD = (256, 2048, None)
 """So many of the best-scored units are told first; where they do not decide, more, and in the end all."""
 
 _CHUNK = 500
+_MOST_NUMBERS = (4, 1_000)
+"""The rules number units and never use a number again. At so many numbers a unit, and these, they start anew."""
+
 _CACHED_VIEWS = 64
 
 
@@ -53,6 +57,8 @@ class _Shared:
     handle: int | None = None
     postings: Postings | None = None
     pushed: Mapping[str, Unit] = field(default_factory=dict)
+    numbers: int = 0
+    process: int = field(default_factory=os.getpid)
 
 
 class Catalog:
@@ -244,6 +250,20 @@ class Catalog:
         from rlm.catalog.imports import units_of_file
 
         return self.add(*units_of_file(Path(path), host), replace=replace)
+
+    def add_relations(self, path: str | Path) -> int:
+        """Add the relations of a file, as ``rlm suggest-relations`` prints them and a person has read them.
+
+        JSON Lines: ``{"unit": "tool:a", "suggests": ["tool:b"]}``, or ``requires``.
+
+        Raises:
+            CatalogError: ``bad_relations`` with all findings (line, message); nothing is changed.
+        """
+        from rlm.catalog.suggest import related
+
+        with self._lock:
+            self._alive()
+            return self.add(*related(self._units, Path(path)), replace=True, allow_missing=True)
 
     def add_tool_list(
         self, tools: Iterable[Mapping[str, Any]], *, source: str = "list", replace: bool = False, **host: Any
@@ -475,12 +495,16 @@ class Catalog:
         if shared.pushed is snapshot.units and shared.handle is not None:
             return
         old, new = shared.pushed, snapshot.units
+        fresh = [unit for id, unit in new.items() if old.get(id) is not unit]
+        each, more = _MOST_NUMBERS
+        if shared.numbers + len(fresh) > each * len(new) + more:
+            _forget(shared)
+            old, fresh = {}, [*new.values()]
         try:
             if shared.handle is None:
-                old = {}
                 shared.handle = engine().call("catalog_create", {"stemmer": self._stemmer})["catalog"]
+            shared.numbers += len(fresh)
             gone = [id for id, unit in old.items() if new.get(id) is not unit]
-            fresh = [unit for id, unit in new.items() if old.get(id) is not unit]
             for start in range(0, max(len(fresh), 1), _CHUNK):
                 units = [said_of(unit) for unit in fresh[start : start + _CHUNK]]
                 change: dict[str, JsonValue] = {"catalog": shared.handle, "remove": gone, "units": units}
@@ -496,14 +520,20 @@ def _several(name: str, things: Any) -> Iterable[Any]:
     """``things`` where that is a collection of them. Raises: ConfigurationError ``invalid_field``."""
     if isinstance(things, Unit | str | bytes | Mapping) or callable(things) or not isinstance(things, Iterable):
         message = f"{name}: a list of {name} is wanted: write [{name.removesuffix('s')}]"
+        if things is None or isinstance(things, int | float):
+            message = f"{name}: a list of {name} is wanted, not {things!r}"
         raise ConfigurationError("invalid_field", message, {"field": name})
     return things
 
 
 def _forget(shared: _Shared) -> None:
-    """Let the rules forget a catalog that nobody holds any more; never waits, for finalizers call it."""
+    """Let the rules forget a catalog that nobody holds any more; never waits, for finalizers call it.
+
+    A process that was forked has no engine, and what its parent's holds is not its to forget.
+    """
     handle, shared.handle, shared.pushed, shared.postings = shared.handle, None, {}, None
-    if handle is not None:
+    shared.numbers = 0
+    if handle is not None and os.getpid() == shared.process:
         engine().post("catalog_destroy", {"catalog": handle})
 
 

@@ -8,7 +8,10 @@ One tool is a JSON object in any of these spellings; a list may mix them:
     {"name", "title"?, "description", "inputSchema", "annotations"?}          MCP ``tools/list``
 
 Nothing in the material can pin, trust, grant or weigh anything: fields of the host are refused by name where
-they stand in it, and come from the host's call alone. All problems of a file are found before any is told.
+they stand in it, and come from the host's call alone. ``namespace`` alone may stand there, where the host says
+none: it is the file's own word for a group of its tools, and words are all that it is: evidence for these tools,
+and what "do not use <group>" is about. No pattern of a policy looks at it. All problems of a file are found before
+any is told.
 """
 
 from __future__ import annotations

@@ -33,12 +33,12 @@ assert MCP_FIELDS <= HOST_FIELDS
 class MCPTools(Noun):
     """The host's word on the tools of servers.
 
-    Args:
-        effects: effects by tool: ``{"search": "read"}``, or ``{"files/search": "read"}`` where several servers have it.
-        default_effect: of all others.
-        time_limit: seconds of one call.
-        max_result_bytes: bytes of JSON that a result may have.
-        projection: what is given of a larger one.
+    - ``effects``: effects by tool: ``{"search": "read"}``, or ``{"files/search": "read"}`` where several servers have
+      one of that name.
+    - ``default_effect``: of all others.
+    - ``time_limit``: seconds of one call.
+    - ``max_result_bytes``: bytes of JSON that a result may have.
+    - ``projection``: what is given of a larger one.
     """
 
     effects: dict[str, Effect] = {}

@@ -19,7 +19,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEAST_RARITY = 150
-"""As ``rlm_index:least_rarity/1``; tested to be the same."""
+"""As ``rlm_index:least_rarity/1``; tested to be the same, like all these."""
+
+SYNONYM_FACTOR = 500
+"""As ``rlm_index:synonym_factor/1``."""
+
+SYNONYM_RARITY = 400
+"""As ``rlm_index:synonym_rarity/1``."""
+
+INTENT_LEAST = 2_000
+"""As ``rlm_evidence:intent_least/1``."""
+
+_INTENTS_TOLD = 8
 
 _CHUNK = 2_000
 
@@ -109,9 +120,13 @@ class Postings:
             for scored in needs:
                 kept |= scored.scores >= max(floor, 1, int(scored.scores.max()) * relative // 1000)
         kept[np.array(analysis["watch"], dtype=np.int64)] = True
+        intents = [text.intent(part, words, floor) for part, words in analysis["intents"]]
+        if most is not None:
+            for intent in intents:
+                kept |= intent.first(_INTENTS_TOLD)
         return {
             "rest": rest,
-            "text": [text.plain(kept)],
+            "text": [{**text.plain(kept), "intents": [intent.plain(kept) for intent in intents]}],
             "needs": [scored.plain(kept) for scored in needs],
             "history": [scored.plain(kept) for scored in history],
         }
@@ -125,24 +140,65 @@ class _Scored:
 
         self.terms: list[str] = []
         self.rarities: list[int] = []
+        self.words: list[str] = []
         self.scores = np.zeros(len(alive), dtype=np.int64)
-        size = len(postings._numbers)
-        for term, factor in zip(*terms, strict=True):
-            if term not in postings._units:
-                continue
-            units = np.frombuffer(postings._units[term], dtype=np.int32)
-            weights = np.frombuffer(postings._weights[term], dtype=np.int32)
-            if holes:
-                there = alive[units]
-                units, weights = units[there], weights[there]
-            if len(units):
-                rare = rarity(size, len(units))
-                if rare < LEAST_RARITY:
-                    continue
-                weight = rare * factor // 1000
-                self.terms.append(term)
-                self.rarities.append(weight)
-                self.scores[units] += weight * weights.astype(np.int64) // 1000
+        self._shares: dict[str, list[tuple[NDArray[np.int32], NDArray[np.int64]]]] = {}
+        self._best: dict[str, NDArray[np.int64]] = {}
+        self._size = len(postings._numbers)
+        self._alive = alive if holes else None
+        for word, factor, synonyms in zip(*terms, strict=True):
+            self._count(postings, word, word, 1000 * factor, LEAST_RARITY)
+            for term in synonyms:
+                self._count(postings, word, term, SYNONYM_FACTOR * factor, SYNONYM_RARITY)
+            self._add(self.scores, word)
+
+    def _count(self, postings: Postings, word: str, term: str, factor: int, least: int) -> None:
+        """What one term that stands for a word counts in the units that have it."""
+        import numpy as np
+
+        if term not in postings._units:
+            return
+        units = np.frombuffer(postings._units[term], dtype=np.int32)
+        weights = np.frombuffer(postings._weights[term], dtype=np.int32)
+        if self._alive is not None:
+            there = self._alive[units]
+            units, weights = units[there], weights[there]
+        if not len(units):
+            return
+        rare = rarity(self._size, len(units))
+        if rare < least:
+            return
+        weight = rare * factor // 1_000_000
+        self.terms.append(term)
+        self.rarities.append(weight)
+        self.words.append(word)
+        self._shares.setdefault(word, []).append((units, weight * weights.astype(np.int64) // 1000))
+
+    def _add(self, scores: NDArray[np.int64], word: str) -> None:
+        """Add what a word counts: in a unit with several terms that stand for it, the best."""
+        import numpy as np
+
+        shares = self._shares.get(word, ())
+        if len(shares) == 1:
+            units, share = shares[0]
+            scores[units] += share
+        elif shares:
+            best = self._best.get(word)
+            if best is None:
+                best = self._best[word] = np.zeros_like(scores)
+                for units, share in shares:
+                    best[units] = np.maximum(best[units], share)
+            scores += best
+
+    def intent(self, part: str, words: list[str], floor: int) -> _Intent:
+        """What the words of one part of the text count."""
+        import numpy as np
+
+        scores = np.zeros_like(self.scores)
+        for word in words:
+            self._add(scores, word)
+        scores[scores < max(INTENT_LEAST, floor)] = 0
+        return _Intent(part, scores)
 
     def plain(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
         import numpy as np
@@ -151,8 +207,37 @@ class _Scored:
         return {
             "terms": self.terms,
             "rarities": self.rarities,
+            "words": self.words,
             "numbers": numbers.tolist(),
             "scores": self.scores[numbers].tolist(),
+        }
+
+
+class _Intent:
+    """What one part of a text counts in each unit where it counts enough."""
+
+    def __init__(self, part: str, scores: NDArray[np.int64]) -> None:
+        self._part = part
+        self._scores = scores
+
+    def first(self, most: int) -> NDArray[np.bool_]:
+        """The best units, with those that tie with the last of them."""
+        import numpy as np
+
+        last = np.partition(self._scores, -most)[-most] if len(self._scores) > most else 1
+        there: NDArray[np.bool_] = self._scores >= max(int(last), 1)
+        return there
+
+    def plain(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
+        import numpy as np
+
+        numbers = np.nonzero(kept & (self._scores > 0))[0]
+        left_out = self._scores[~kept]
+        return {
+            "part": self._part,
+            "rest": int(left_out.max()) if len(left_out) else 0,
+            "numbers": numbers.tolist(),
+            "scores": self._scores[numbers].tolist(),
         }
 
 

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from rlm.cli.behaviour import behaviour_command
+from rlm.cli.eval import eval_command, suggest_command
 from rlm.cli.options import (
     AsJson,
     Budget,
@@ -209,6 +211,9 @@ def ask(
 
 app.command("run")(run_command)
 app.command("replay")(replay_command)
+app.command("behaviour")(behaviour_command)
+app.command("eval")(eval_command)
+app.command("suggest-relations")(suggest_command)
 
 
 @app.command()

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import platform
 import re
 import subprocess
 import sys
-import tempfile
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from rlm import __version__, resources
+from rlm.compiler.vocabulary import VOCABULARIES, Vocabulary, source_of
 from rlm.errors import EngineError, RlmError
 from rlm.providers import local
 from rlm.symbolic import locate
@@ -26,12 +25,6 @@ from rlm.symbolic import locate
 DISTRIBUTION = "prolog-rlm"
 CORE = ("janus_swi", "pydantic", "httpx", "anyio", "tiktoken", "jsonschema", "pyyaml", "typer", "rich")
 TRY_SECONDS = 60.0
-
-# tiktoken caches a vocabulary under the SHA-1 of its address.
-VOCABULARIES = {
-    "o200k_base": "fb374d419588a4632f3f557e76b4b70aebbca790",
-    "cl100k_base": "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
-}
 
 _TRY = """
 import json, sys
@@ -54,7 +47,7 @@ def report() -> dict[str, Any]:
     paths, missing = _paths()
     prolog, prolog_missing = _prolog()
     extras = _extras()
-    vocabularies = {name: _vocabulary(name) for name in VOCABULARIES}
+    vocabularies = {name: _vocabulary(vocabulary) for name, vocabulary in VOCABULARIES.items()}
     model = _local_model()
     missing += prolog_missing
     missing += [
@@ -215,23 +208,10 @@ def _extras() -> dict[str, dict[str, Any]]:
     }
 
 
-def _vocabulary(name: str) -> dict[str, Any]:
-    """Where the tokenizer's vocabulary would come from, in the order in which it is looked for."""
-    cached = _tiktoken_cache() / VOCABULARIES[name]
-    if cached.is_file():
-        return {"source": f"tiktoken's cache, {cached}", "exact": True}
-    package = importlib.util.find_spec("bpe_openai")
-    for folder in (package.submodule_search_locations or []) if package else []:
-        if (Path(folder) / "data" / f"{name}.tiktoken.gz").is_file():
-            return {"source": "package bpe-openai", "exact": True}
-    return {"source": "estimate", "exact": False}
-
-
-def _tiktoken_cache() -> Path:
-    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
-        if variable in os.environ:
-            return Path(os.environ[variable])
-    return Path(tempfile.gettempdir()) / "data-gym-cache"
+def _vocabulary(vocabulary: Vocabulary) -> dict[str, Any]:
+    """Where the tokenizer's vocabulary would come from."""
+    source = source_of(vocabulary)
+    return {"source": source or "estimate", "exact": source is not None}
 
 
 def _local_model() -> dict[str, Any]:

@@ -13,6 +13,7 @@ import typer
 from rlm.catalog.catalog import Catalog
 from rlm.catalog.imports import units_of_file
 from rlm.errors import ConfigurationError, did_you_mean
+from rlm.model.policy import Policy
 from rlm.runtime.context.context import Context
 from rlm.tools.authority import Authority
 from rlm.tools.tool import Effect, Tool
@@ -56,7 +57,9 @@ def _module(place: str) -> Any:
 
 
 def _failed(place: str, problem: Exception) -> ConfigurationError:
-    return ConfigurationError("module_failed", f"module {place!r} cannot be loaded: {type(problem).__name__}: {problem}")
+    return ConfigurationError(
+        "module_failed", f"module {place!r} cannot be loaded: {type(problem).__name__}: {problem}"
+    )
 
 
 def budget_of(given: Iterable[str]) -> dict[str, float]:
@@ -72,6 +75,13 @@ def budget_of(given: Iterable[str]) -> dict[str, float]:
             raise typer.BadParameter(f"{each!r}: field=number is wanted, such as time_limit=60")
         fields[name.strip()] = int(value) if value.is_integer() else value
     return fields
+
+
+def policy_of(max_output_tokens: int | None, **fields: Any) -> Policy:
+    """The policy, with the length of one reply where that is given."""
+    if max_output_tokens is not None:
+        fields["reserve_output"] = max_output_tokens
+    return Policy(**fields)
 
 
 def authority_of(allowed: Iterable[str]) -> Authority:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -30,10 +31,16 @@ def told(command: Callable[P, T]) -> Callable[P, T]:
 
 
 def failed(error: Mapping[str, Any]) -> typer.Exit:
-    """Tell an error as ``{"error": ...}`` on stderr, after a sentence where a person reads it; then raise this."""
-    if sys.stderr.isatty():
-        typer.secho(visible(f"rlm: {error['message']}"), fg="red", err=True)
-    print(one_object({"error": error}, sys.stderr), file=sys.stderr)
+    """Tell an error as ``{"error": ...}`` on stderr, after a sentence where a person reads it; then raise this.
+
+    Where stderr itself cannot be written, the exit code has to say it.
+    """
+    try:
+        if sys.stderr.isatty():
+            typer.secho(visible(f"rlm: {error['message']}"), fg="red", err=True)
+        print(one_object({"error": error}, sys.stderr), file=sys.stderr, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # for what is still to be flushed
     return typer.Exit(1)
 
 

@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 
 MODEL_HELP = "openai:NAME, anthropic:NAME, openrouter:VENDOR/NAME, http://HOST/v1#NAME, local."
 
+MostOutput = Annotated[
+    int | None,
+    typer.Option(
+        "--max-output-tokens",
+        metavar="N",
+        min=16,
+        help="Tokens that one reply may take; default: 16,384, at most a quarter of the model's window.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Tell nothing of the way there.")]
 TraceFile = Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Write a trace (*.jsonl).")]
 
@@ -53,6 +62,7 @@ def run_command(
         list[str] | None,
         typer.Option("--budget", metavar="FIELD=N", help="time_limit=60, max_total_tokens=50000; repeatable."),
     ] = None,
+    max_output_tokens: MostOutput = None,
     instruction: Annotated[
         str, typer.Option("--instruction", metavar="TEXT", help="Your own words, in every request.")
     ] = "",
@@ -70,19 +80,18 @@ def run_command(
     quiet: Quiet = False,
     json_output: AsJson = False,
 ) -> None:
-    """Answer a question about files that no prompt holds: plans that a model writes are checked and run.
+    """Answer a question about files that no prompt holds.
 
-    Ctrl-C ends the run with what there is so far.
+    A model writes plans; they are checked and run. Ctrl-C ends the run with what there is so far.
     """
     from rlm.cli import host
     from rlm.cli.consent import AtTerminal
-    from rlm.model.policy import Policy
 
     progress = _progress(quiet=quiet)
     options = {
         "model": model,
         "leaf_model": leaf_model,
-        "policy": Policy(capabilities=frozenset(capability or {"*"}), mode=mode),  # type: ignore[arg-type]  # a word
+        "policy": host.policy_of(max_output_tokens, capabilities=frozenset(capability or {"*"}), mode=mode),
         "budget": host.budget_of(budget or ()),
         "instruction": instruction,
         "instruction_files": tuple(instruction_file or ()),
@@ -102,7 +111,7 @@ def replay_command(
     trace: TraceFile = None,
     json_output: AsJson = False,
 ) -> None:
-    """Run a recorded run again, without a model and without tools."""
+    """Run a recorded run again, without a model."""
     from rlm.runtime.complete import replay
 
     _show(replay(file, trace=trace), json_output)

@@ -57,9 +57,9 @@ def reasons(item: Explanation) -> str:
 def sums(view: CompiledContext) -> str:
     """How much is shown, in one line."""
     counts, ledger = view.counts, view.ledger
-    counted = "tokens" if ledger.exact else "tokens (estimated)"
+    tokens = "tokens" if ledger.exact else "tokens (estimated)"
     return (
-        f"{counts['active']} of {counted(counts['units'], 'unit')}, {ledger.total:,} of {ledger.limit:,} {counted}, "
+        f"{counts['active']} of {counted(counts['units'], 'unit')}, {ledger.total:,} of {ledger.limit:,} {tokens}, "
         f"fingerprint {view.fingerprint[:12]}"
     )
 

@@ -71,7 +71,6 @@ class Tree:
     def __init__(self, look: Look | None = None) -> None:
         self.root = Node("run")
         self.totals = Totals()
-        self.lines: list[str] = []
         self._look = look or (lambda _: None)
         self._agents: dict[str, Node] = {}
         self._turns: dict[tuple[str, int], Node] = {}
@@ -105,7 +104,7 @@ class Tree:
         task = self._look(event["task"])
         if isinstance(task, str) and event["depth"]:
             node.notes.append(f"task: {short(task)}")
-        parent = self._steps.get(event["agent"], self.root)
+        parent = self._steps.get(event["agent"].partition("#")[0], self.root)
         parent.children.append(node)
         return f"{node.title} begins at depth {event['depth']}"
 
@@ -238,6 +237,8 @@ class Tree:
         self.totals.cost_usd = used["cost_usd"]
         self.totals.input_tokens, self.totals.output_tokens = used["input_tokens"], used["output_tokens"]
         self.totals.requests = used["model_calls"]
+        for agent in self._agents.values():
+            agent.state = event["status"] if agent.state == "running" else agent.state
         for node in self.root.walk():
             if node.state == "running":
                 node.state = "stopped"

@@ -12,6 +12,7 @@ from rlm.catalog.snapshot import Snapshot
 from rlm.compiler import render, rules
 from rlm.compiler.fit import fitted
 from rlm.compiler.render import Shown
+from rlm.compiler.sensor import Sensor
 from rlm.compiler.tokens import counter
 from rlm.compiler.view import CompiledContext
 from rlm.errors import CompileError, ConfigurationError, did_you_mean
@@ -44,6 +45,7 @@ def compile(
     needs: Iterable[str] = (),
     signals: Mapping[str, Any] | None = None,
     sensors: Mapping[str, Mapping[str, float]] | None = None,
+    sensor: Sensor | None = None,
     admitted: Iterable[Admitted] = (),
     retained: Iterable[str] = (),
     standing: Iterable[Unit] = (),
@@ -62,6 +64,7 @@ def compile(
         needs: what a model said it needs: evidence, never authority.
         signals: host signals by name, for triggers.
         sensors: scores between 0 and 1 by sensor and unit id, from a host's own scorer.
+        sensor: what scores all units by likeness of meaning (``rlm.Sensor()``).
         admitted: units that something upstream chose, with class and premises.
         retained: ids that a session keeps.
         standing: further pinned units of the host, for this compile only; the catalog is not touched.
@@ -89,14 +92,57 @@ def compile(
         retained=_listed("retained", retained),
         **({"history": _listed("history", history)} if history else {}),
     )
-    guests = _standing(catalog, _listed("standing", standing))
-    said = rules.read_rules(policy.rules) if policy.rules else None
-    key = (turn, policy, tuple(unit.digest for unit in guests), tools, pack, said)
+    if sensor is not None:
+        turn = _sensed(turn, sensor, catalog)
+    host = rules.load_rules(policy.rules) if policy.rules is not None else None
+    return _once(catalog, turn, policy, tools == "native", pack, _listed("standing", standing), host)
+
+
+def recompiled(view: CompiledContext, text: str | None, needs: Iterable[str], signals: Any) -> CompiledContext:
+    """See ``CompiledContext.recompile``. The host's rules are those of the view, whatever became of the file."""
+    before = view.turn
+    turn = turn_of(
+        before.text if text is None else text,
+        before.messages if text is None else view._said,
+        before.tail if text is None else (),
+        history=before.history if text is None else (before.text, *before.history),
+        needs=_listed("needs", needs),
+        signals=before.signals if signals is None else signals,
+        sensors=before.sensors,
+        admitted=before.admitted,
+        retained=before.retained,
+    )
+    pack = view._shown is not None
+    return _once(view._catalog, turn, view.policy, view._native, pack, view._standing, view._rules)
+
+
+def _once(
+    catalog: Catalog,
+    turn: Turn,
+    policy: Policy,
+    native: bool,
+    packing: bool,
+    standing: tuple[Any, ...],
+    host: rules.HostRules | None,
+) -> CompiledContext:
+    """The view of this material: the one that was compiled before, where there is one."""
+    guests = _standing(catalog, standing)
+    key = (turn, policy, tuple(unit.digest for unit in guests), native, packing, host)
     known = catalog.cached(key)
     if known is not None:
         return known  # type: ignore[no-any-return]
-    view = _compiled(catalog, turn, policy, tools == "native", pack, guests)
+    view = _compiled(catalog, turn, policy, native, packing, guests, host)
     return catalog.cache(key, view._snapshot.revision, view)  # type: ignore[no-any-return]
+
+
+def _sensed(turn: Turn, sensor: Any, catalog: Catalog) -> Turn:
+    """The turn with what the sensor says of its text."""
+    if not isinstance(sensor, Sensor):
+        kind = type(sensor).__name__
+        raise ConfigurationError("not_a_sensor", f"sensor: a Sensor is wanted, not {kind}: rlm.Sensor(embed)")
+    heard = {name: tuple(sorted(scores.items())) for name, scores in sensor.scores(catalog, turn.text).items()}
+    given = {name: row for name, row in turn.sensors if name not in heard}
+    return turn.model_copy(update={"sensors": tuple(sorted({**given, **heard}.items()))})
 
 
 def _awaited(function: Callable[P, T], name: str) -> Callable[P, Coroutine[Any, Any, T]]:
@@ -164,10 +210,16 @@ def _listed(name: str, value: Any) -> tuple[Any, ...]:
 
 
 def _compiled(
-    catalog: Catalog, turn: Turn, policy: Policy, native: bool, packing: bool, standing: tuple[Unit, ...] = ()
+    catalog: Catalog,
+    turn: Turn,
+    policy: Policy,
+    native: bool,
+    packing: bool,
+    standing: tuple[Unit, ...] = (),
+    host: rules.HostRules | None = None,
 ) -> CompiledContext:
     clock = _Clock()
-    snapshot, selection = rules.select(catalog, turn, policy, standing)
+    snapshot, selection = rules.select(catalog, turn, policy, standing, host)
     clock.stage("select")
     if packing:
         count = counter(policy.tokenizer)
@@ -180,7 +232,7 @@ def _compiled(
     else:
         shown, text, dropped = None, None, {}
         ledger = Ledger(limit=policy.limit, tokenizer=policy.tokenizer)
-    fingerprint = _fingerprint(snapshot, turn, policy, native, ledger, shown, text)
+    fingerprint = _fingerprint(snapshot, turn, policy, host, native, ledger, shown, text)
     clock.stage("fingerprint")
     return CompiledContext(
         catalog=catalog,
@@ -188,6 +240,7 @@ def _compiled(
         standing=standing,
         turn=turn,
         policy=policy,
+        host=host,
         native=native,
         selection=selection,
         shown=shown,
@@ -240,6 +293,7 @@ def _fingerprint(
     snapshot: Snapshot,
     turn: Turn,
     policy: Policy,
+    host: rules.HostRules | None,
     native: bool,
     ledger: Ledger,
     shown: tuple[Shown, ...] | None,
@@ -251,14 +305,10 @@ def _fingerprint(
             "catalog": snapshot.digest,
             "stemmer": snapshot.stemmer,
             "turn": turn.digest,
-            "policy": {**plain(policy), "rules": _rules_digest(policy), "budget": policy.limit},
+            "policy": {**plain(policy), "rules": digest_of(host.source) if host else None, "budget": policy.limit},
             "native": native,
             "tokenizer": [ledger.tokenizer, ledger.exact],
             "shown": [[item.unit.digest, item.block.form] for item in shown or ()],
             "text": None if text is None else [text.system, text.data],
         }
     )
-
-
-def _rules_digest(policy: Policy) -> str | None:
-    return digest_of(rules.read_rules(policy.rules)) if policy.rules is not None else None

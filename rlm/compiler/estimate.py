@@ -11,6 +11,7 @@ are known to save.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from rlm.compiler.common_words import STEMS, SUFFIXES, WORDS
 
@@ -47,6 +48,10 @@ _SAVED = (
 """Characters that take fewer tokens than bytes, and how many fewer."""
 
 
+_SHORT = 24
+"""Characters of a piece whose count is remembered: texts are made of few different words."""
+
+
 def estimate(text: str) -> int:
     """At most how many tokens a text has; see the module."""
     total = 0
@@ -56,11 +61,11 @@ def estimate(text: str) -> int:
         piece, before, kind = match[0], kind, match.lastindex
         if kind == 1:
             alone = before != 5 and text[match.end() : match.end() + 1] < "\x80"
-            total += _word(piece, spaced, alone)
+            total += (_known_word if len(piece) <= _SHORT else _word)(piece, spaced, alone)
         elif kind == 2:
             total += (len(piece) + 2) // 3 + spaced
         elif kind == 3:
-            total += _blank(piece)
+            total += 0 if piece == " " else (_known_blank if len(piece) <= _SHORT else _blank)(piece)
         elif kind == 4:
             total += 1 + spaced if piece in _RUNS else len(piece)
         elif kind == 5:
@@ -94,6 +99,10 @@ def _word(letters: str, spaced: bool, alone: bool) -> int:
         total += _part(part, spaced, alone)
         spaced = False
     return total
+
+
+_known_blank = lru_cache(maxsize=256)(_blank)
+_known_word = lru_cache(maxsize=4096)(_word)
 
 
 def _part(part: str, spaced: bool, alone: bool) -> int:

@@ -24,7 +24,8 @@ class Explanation(Noun):
     """Why one unit is where it is.
 
     ``reasons`` starts with what decided. ``form``, ``klass`` and ``tier`` are set for active units; ``words``
-    are the words of the text that count for it, with their shares in thousandths.
+    are the words of the text that count for it, with their shares in thousandths; ``through`` has those that
+    count as a synonym, with the synonym.
     """
 
     unit: str
@@ -34,6 +35,7 @@ class Explanation(Noun):
     klass: Class | None = None
     tier: str | None = None
     words: tuple[tuple[str, int], ...] = ()
+    through: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         first = f"{self.unit} is {self.state.value.replace('_', ' ')}"
@@ -47,7 +49,8 @@ class Explanation(Noun):
         rows = [reason.to_dict() for reason in self.reasons]
         for row in rows:
             if row["kind"] == "lexical":
-                row["words"] = self.words
+                through = dict(self.through)
+                row["words"] = [[word, share, through.get(word, word)] for word, share in self.words]
         return tuple(engine().call("say", {"reasons": rows})["sentences"])
 
     def to_dict(self) -> dict[str, Any]:
@@ -151,7 +154,8 @@ def explanation(view: CompiledContext, unit: str | Identified) -> Explanation:
         raise CatalogError("unknown_unit", f"no unit {unit!r}{did_you_mean(unit, units)}", {"unit": unit})
     selection = view.selection
     looked_at = engine().call("explain_unit", _args(view, unit))
-    words = tuple((term, share) for term, share in looked_at["words"])
+    words = tuple((word, share) for word, share, _ in looked_at["words"])
+    through = tuple((word, term) for word, _, term in looked_at["words"] if term != word)
     chosen = next((item for item in selection.chosen if item.id == unit), None)
     if chosen is not None:
         reasons = [Reason.of(row) for row in chosen.reasons]
@@ -168,6 +172,7 @@ def explanation(view: CompiledContext, unit: str | Identified) -> Explanation:
             klass=chosen.klass,
             tier=chosen.tier,
             words=words,
+            through=through,
         )
     rows = looked_at["reasons"]
     state = State(looked_at["state"])
@@ -178,7 +183,9 @@ def explanation(view: CompiledContext, unit: str | Identified) -> Explanation:
         rows = [*against, *(r for r in rows if r["kind"] not in dropped and (r["kind"], r.get("unit")) not in kinds)]
         if unit in selection.rejected or unit in selection.rank:
             state = State.REJECTED
-    return Explanation(unit=unit, state=state, reasons=tuple(Reason.of(row) for row in rows), words=words)
+    return Explanation(
+        unit=unit, state=state, reasons=tuple(Reason.of(row) for row in rows), words=words, through=through
+    )
 
 
 def _form(view: CompiledContext, unit: str) -> str | None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import threading
+import weakref
+from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +43,7 @@ def selection_args(turn: Turn, policy: Policy, rules: int | None) -> dict[str, A
         "limit": policy.candidate_limit,
         "floor": round(1000 * policy.floor),
         "relative_floor": round(1000 * policy.relative_floor),
+        "abstain": round(1000 * policy.abstain),
         "rules": rules,
         **policy_args(policy),
     }
@@ -57,16 +64,16 @@ def policy_args(policy: Policy) -> dict[str, JsonValue]:
     }
 
 
-def select(catalog: Catalog, turn: Turn, policy: Policy, standing: tuple[Unit, ...] = ()) -> tuple[Snapshot, Selection]:
-    """Ask the rules; ``standing`` are further pinned units for this question only.
+def select(
+    catalog: Catalog, turn: Turn, policy: Policy, standing: tuple[Unit, ...] = (), host: HostRules | None = None
+) -> tuple[Snapshot, Selection]:
+    """Ask the rules; ``standing`` are further pinned units for this question only, ``host`` the host's own rules.
 
     Raises:
-        ConfigurationError: ``unknown_unit`` for an id in ``selected`` or ``admitted`` that is not there;
-            ``host_rules`` for a policy file that cannot be.
+        ConfigurationError: ``unknown_unit`` for an id in ``selected`` or ``admitted`` that is not there.
         CompileError: ``pinned_conflict``, ``pinned_blocked``, ``selected_conflict``, naming the units.
     """
-    rules = load_rules(policy.rules) if policy.rules is not None else None
-    args = selection_args(turn, policy, rules)
+    args = selection_args(turn, policy, None if host is None else host.handle)
     if turn.sensors or turn.admitted or policy.selected:
         _known_ids(catalog.units, turn, policy)
     args["standing"] = [standing_facts(unit) for unit in standing]
@@ -80,9 +87,18 @@ def select(catalog: Catalog, turn: Turn, policy: Policy, standing: tuple[Unit, .
 
 def standing_facts(unit: Unit) -> dict[str, JsonValue]:
     """What the rules are told of a unit that stands for one compile: no words, since no evidence is wanted."""
-    return {key: value for key, value in said_of(unit).items() if key not in _EVIDENCE}
+    known = _told.get(unit.digest)
+    if known is None:
+        if len(_told) >= _MOST_TOLD:
+            _told.clear()
+        known = _told[unit.digest] = {key: value for key, value in said_of(unit).items() if key not in _EVIDENCE}
+    return known
 
 
+_told: dict[str, dict[str, JsonValue]] = {}
+"""By digest: the same few units stand in every request of every run."""
+
+_MOST_TOLD = 1024
 _EVIDENCE = frozenset({"names", "groups", "triggers", "fields"})
 
 
@@ -154,35 +170,93 @@ def superseded(unit: Unit, units: Mapping[str, Unit]) -> list[str]:
     return sorted(found)
 
 
-def load_rules(path: Path) -> int:
-    """The handle of a host's own rules, loaded once for each content of the file.
+@dataclass(frozen=True)
+class HostRules:
+    """A host's own rules as they were read and loaded. The engine forgets them when nobody holds this any more.
+
+    Attributes:
+        path, source: the file, and what was in it.
+        handle: the engine's name for them.
+        warnings: what there is to say of them, a sentence each.
+    """
+
+    path: str
+    source: str
+    handle: int = field(compare=False)
+    warnings: tuple[str, ...] = field(compare=False)
+
+
+def load_rules(path: Path) -> HostRules:
+    """The rules of a file as it is now: read once, and loaded once for each content.
 
     Raises:
-        ConfigurationError: ``host_rules`` with all findings (line, column, message, fix).
+        ConfigurationError: ``host_rules`` with all findings (line, column, message, fix); or without, where it
+            cannot be read.
     """
-    source = read_rules(path)
-    known = _loaded.get(source)
-    if known is None:
-        reply = engine().call("rules_load", {"source": source, "name": str(path)})
-        errors = [finding for finding in reply.get("findings", ()) if finding.get("level", "error") == "error"]
-        if "rules" not in reply:
-            first = errors[0]
-            message = f"{path}, line {first['line']}: {first['message']}"
-            raise ConfigurationError("host_rules", message, {"findings": errors})
-        known = _loaded[source] = int(reply["rules"])
-    return known
+    key = (str(path), read_rules(path))
+    with _loading:
+        known = _loaded.get(key) or _load(*key)
+        _loaded[key] = known
+        _loaded.move_to_end(key)
+        while len(_loaded) > _MOST_LOADED:
+            _loaded.popitem(last=False)
+        return known
+
+
+def _load(path: str, source: str) -> HostRules:
+    reply = engine().call("rules_load", {"source": source, "name": path})
+    findings = reply.get("findings", ())
+    if "rules" not in reply:
+        errors = [finding for finding in findings if finding.get("level", "error") == "error"]
+        raise ConfigurationError("host_rules", _said(path, errors[0]), {"findings": errors})
+    made = HostRules(path, source, int(reply["rules"]), tuple(_said(path, finding) for finding in findings))
+    weakref.finalize(made, _forget, os.getpid(), made.handle).atexit = False
+    return made
+
+
+def _said(path: str, finding: Mapping[str, Any]) -> str:
+    return f"{path}, line {finding['line']}: {finding['message']}"
+
+
+def _forget(process: int, handle: int) -> None:
+    if os.getpid() == process:
+        engine().post("rules_forget", {"rules": handle})
+
+
+_loaded: OrderedDict[tuple[str, str], HostRules] = OrderedDict()
+"""By path and content, the latest last; what falls out lives on in the views that were compiled with it."""
+
+_MOST_LOADED = 32
+_loading = threading.Lock()
 
 
 def read_rules(path: Path) -> str:
     """The text of a policy file.
 
     Raises:
-        ConfigurationError: ``host_rules`` where it cannot be read as UTF-8.
+        ConfigurationError: ``host_rules`` where it is no regular file of at most ``MOST_BYTES`` in UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise ConfigurationError("host_rules", f"{path} cannot be read: {problem}") from None
+        with open(path, "rb", opener=_opened) as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
+        return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except (OSError, ValueError) as problem:  # a name with a NUL in it is a ValueError
+        why = getattr(problem, "strerror", None) or str(problem)
+        raise ConfigurationError("host_rules", f"{str(path)!r} cannot be read: {why}", {"path": str(path)}) from None
 
 
-_loaded: dict[str, int] = {}
+MOST_BYTES = 262_144
+"""As ``rlm_host_read:most_bytes/1``; tested to be the same."""
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a regular file and nothing else: a pipe would be waited for, a device read for ever."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ValueError("it is no regular file")
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # another one since
+        os.close(descriptor)
+        raise ValueError("it is no regular file")
+    return descriptor

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 SUFFIX = ".rlm"
 FIELDS = ("name", "alias", "description", "category", "parameters", "explained", "values", "examples")
-_FORMAT = 1
+_FORMAT = 2
+"""As ``rlm_session:session_format/1``."""
+
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n"}
 
 
@@ -65,7 +67,7 @@ def session_lines(view: CompiledContext) -> Iterator[str]:
     yield term("floor", selection.relative_floor)
     for kind, sources in sorted(selection.sources.items()):
         for place, source in enumerate(sources, 1):
-            yield term("source", kind, place, source["terms"], source["rarities"], source.get("best"))
+            yield term("source", kind, place, *(source.get(part) for part in ("terms", "rarities", "words", "best")))
     for unit in sorted(view._snapshot.units.values(), key=lambda unit: unit.id):
         yield term("unit", unit.id, _facts(unit))
     shown = {item.unit.id: item.block for item in view.shown} if view._shown is not None else {}

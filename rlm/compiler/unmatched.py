@@ -18,7 +18,7 @@ HINTS = 3
 def unmatched(policy: Policy, units: Mapping[str, Unit]) -> tuple[str, ...]:
     """A sentence for each pattern without a wildcard that matches nothing, in a fixed order."""
     capabilities = {unit.capability for unit in units.values() if unit.capability is not None}
-    sentences = []
+    sentences: list[str] = []
     for field, pattern, known, what in _patterns(policy, set(units), capabilities):
         if pattern not in known:
             hint = did_you_mean(pattern, sorted(known)) if len(sentences) < HINTS else ""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rlm.catalog.catalog import Catalog
     from rlm.catalog.snapshot import Snapshot
     from rlm.compiler.explain import Change, Comparison, Explanation, Overview
+    from rlm.compiler.rules import HostRules
 
 
 class CompiledContext:
@@ -43,6 +44,7 @@ class CompiledContext:
         standing: tuple[Unit, ...],
         turn: Turn,
         policy: Policy,
+        host: HostRules | None,
         native: bool,
         selection: Selection,
         shown: tuple[Shown, ...] | None,
@@ -55,6 +57,7 @@ class CompiledContext:
         self._catalog = catalog
         self._snapshot = snapshot
         self._standing = standing
+        self._rules = host
         self._native = native
         self._shown = shown
         self._text = text
@@ -72,6 +75,12 @@ class CompiledContext:
         return f"<CompiledContext {self.fingerprint[:12]}: {len(self.active)} active, {tokens}>"
 
     # -- what is shown ------------------------------------------------------------------------------
+
+    @property
+    def units(self) -> Mapping[str, Unit]:
+        """The units that there were to choose from, by id: those of the catalog, as they were then, and the standing
+        ones. It outlives the catalog."""
+        return self._snapshot.units
 
     @cached_property
     def active(self) -> tuple[str, ...]:
@@ -168,10 +177,11 @@ class CompiledContext:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What of the policy does nothing because no unit is called so, a sentence each, with the closest id."""
+        """A sentence each: what of the policy does nothing because no unit is called so, with the closest id; and
+        what there is to say of the host's own rules."""
         from rlm.compiler.unmatched import unmatched
 
-        return unmatched(self.policy, self._snapshot.units)
+        return (*unmatched(self.policy, self._snapshot.units), *(self._rules.warnings if self._rules else ()))
 
     def state(self, unit: str | Identified) -> State:
         """Where a unit ended up."""
@@ -216,27 +226,12 @@ class CompiledContext:
     def recompile(self, *, text: str | None = None, needs: Any = (), signals: Any = None) -> CompiledContext:
         """Compile the same catalog again with new evidence: a new text, needs or signals; all else stays.
 
-        A new text goes on with the conversation, where there is one.
+        A new text goes on with the conversation, where there is one. The host's rules are as they were read for
+        this view.
         """
-        from rlm.compiler.compile import compile as compile_view
+        from rlm.compiler.compile import recompiled
 
-        turn = self.turn
-        return compile_view(
-            self._catalog,
-            turn.text if text is None else text,
-            policy=self.policy,
-            messages=turn.messages if text is None else self._said,
-            tail=turn.tail if text is None else (),
-            history=turn.history if text is None else (turn.text, *turn.history),
-            needs=needs,
-            signals=dict(turn.signals) if signals is None else signals,
-            sensors={name: dict(row) for name, row in turn.sensors},
-            admitted=turn.admitted,
-            retained=turn.retained,
-            standing=self._standing,
-            tools="native" if self._native else "text",
-            pack=self._shown is not None,
-        )
+        return recompiled(self, text, needs, signals)
 
     @property
     def _said(self) -> list[dict[str, Any]]:

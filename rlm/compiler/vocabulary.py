@@ -10,6 +10,7 @@ import binascii
 import gzip
 import hashlib
 import importlib.util
+import io
 import os
 import re
 import tempfile
@@ -115,22 +116,37 @@ def exact(vocabulary: Vocabulary) -> Exact | None:
         from tiktoken import Encoding
     except ImportError:
         return None
-    for source, data in _found(vocabulary):
-        if hashlib.sha256(data).hexdigest() == vocabulary.sha256:
-            encoding = Encoding(
-                vocabulary.name,
-                pat_str=vocabulary.pattern,
-                mergeable_ranks=_ranks(data),
-                special_tokens=vocabulary.special,
-            )
-            return Exact(encoding, source)
+    for source, data in _right(vocabulary):
+        ranks = _ranks(data)
+        del data
+        encoding = Encoding(
+            vocabulary.name,
+            pat_str=vocabulary.pattern,
+            mergeable_ranks=ranks,
+            special_tokens=vocabulary.special,
+        )
+        ranks.clear()  # the tokenizer has copied them, and encoding is all that is asked of it: 25 MB
+        return Exact(encoding, source)
     return None
+
+
+def source_of(vocabulary: Vocabulary) -> str | None:
+    """Where ``exact`` would have a vocabulary from, None where it could not. Some hundredths of a second."""
+    if importlib.util.find_spec("tiktoken") is None:
+        return None
+    return next((source for source, _ in _right(vocabulary)), None)
 
 
 def _ranks(data: bytes) -> dict[bytes, int]:
     """The tokens of a file whose digest was right: one a line in Base64, with its rank, which counts the lines."""
-    tokens = data.split()[::2]
-    return dict(zip(map(binascii.a2b_base64, tokens), range(len(tokens)), strict=True))
+    return {binascii.a2b_base64(line.partition(b" ")[0]): rank for rank, line in enumerate(io.BytesIO(data))}
+
+
+def _right(vocabulary: Vocabulary) -> Iterator[tuple[str, bytes]]:
+    """What is found and has the digest that it must have, each with where it was."""
+    return (
+        (source, data) for source, data in _found(vocabulary) if hashlib.sha256(data).hexdigest() == vocabulary.sha256
+    )
 
 
 def _found(vocabulary: Vocabulary) -> Iterator[tuple[str, bytes]]:

@@ -8,8 +8,10 @@ import json
 import re
 from collections.abc import Mapping
 from contextvars import ContextVar
+from functools import cache
 from pathlib import PurePath
-from typing import Any, ClassVar, Self
+from types import UnionType
+from typing import Any, ClassVar, Self, Union, get_args, get_origin
 
 import pydantic
 
@@ -34,7 +36,9 @@ class Noun(pydantic.BaseModel):
 
     error: ClassVar[type[RlmError]] = ConfigurationError
 
-    def __init__(self, **fields: Any) -> None:
+    def __init__(self, *unnamed: Any, **fields: Any) -> None:
+        if unnamed:
+            raise self.error("invalid_field", f"{self.subject(fields)} takes fields by name, not {_short(unnamed[0])}")
         inner = _inside.get()
         token = _inside.set(True)
         try:
@@ -45,6 +49,24 @@ class Noun(pydantic.BaseModel):
             raise self.explain(problem, fields) from None
         finally:
             _inside.reset(token)
+
+    @pydantic.field_validator("*", mode="before")
+    @classmethod
+    def _as_meant(cls, value: Any, info: pydantic.ValidationInfo) -> Any:
+        """Nothing is taken for what it was not meant as: pydantic would make 1 of True, 5 of "5", True of "yes" and
+        text of bytes."""
+        kind = _kind(cls, info.field_name)
+        if kind is float:
+            if isinstance(value, _NO_NUMBERS):
+                raise ValueError(f"a number is wanted, not {_short(value)}")
+        elif kind is bool:
+            if isinstance(value, _NO_TRUTHS) and value is not True and value is not False:
+                raise ValueError(f"True or False is wanted, not {_short(value)}")
+        elif kind is str and type(value) is not str:
+            for item in value if isinstance(value, _SEVERAL) else (value,):
+                if isinstance(item, _BYTES):
+                    raise ValueError(f"text is wanted, not {_short(item)}: decode it")
+        return value
 
     @classmethod
     def first_problem(cls, problem: pydantic.ValidationError) -> tuple[str, str, str]:
@@ -81,6 +103,26 @@ class Noun(pydantic.BaseModel):
         known = type(self).model_fields
         given = {**fields, **update}
         return type(self)(**{(known[name].alias or name) if name in known else name: given[name] for name in given})
+
+
+_NO_NUMBERS = (bool, str, bytes, bytearray)
+_NO_TRUTHS = (int, float, str, bytes, bytearray)
+_BYTES = (bytes, bytearray)
+_SEVERAL = (list, tuple, set, frozenset)
+
+
+@cache
+def _kind(noun: type[pydantic.BaseModel], field: str | None) -> type | None:
+    """What a field takes: ``float`` for numbers, ``bool``, ``str`` for all else; None where it takes anything."""
+    kind = noun.model_fields[str(field)].annotation
+    kinds = {*(get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,))} - {type(None)}
+    if kinds & {bytes, Any}:
+        return None
+    return float if kinds <= {int, float} else bool if kinds == {bool} else str
+
+
+def _short(value: Any) -> str:
+    return repr(value)[:80]
 
 
 def field_names(noun: type[pydantic.BaseModel]) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pydantic
 from pydantic import Field
 
+from rlm.errors import ConfigurationError
 from rlm.model.base import Noun
 
 
@@ -32,13 +32,6 @@ class Budget(Noun):
     max_tool_calls: int = Field(default=32, ge=0)
     max_output_bytes: int = Field(default=65_536, ge=0)
 
-    @pydantic.field_validator("*", mode="before")
-    @classmethod
-    def _no_truth(cls, value: Any) -> Any:
-        if isinstance(value, bool | str):
-            raise ValueError(f"a number is wanted, not {value!r}")
-        return value
-
     @property
     def cost_is_capped(self) -> bool:
         """Whether the host itself wrote down a cap on cost."""
@@ -46,9 +39,11 @@ class Budget(Noun):
 
     @classmethod
     def of(cls, value: Budget | Mapping[str, Any] | None) -> Budget:
-        """A budget from what a caller wrote. Raises: ConfigurationError for a misspelt key."""
+        """A budget from what a caller wrote. Raises: ConfigurationError for a misspelt key, or for no mapping."""
         if isinstance(value, Budget):
             return value
+        if not isinstance(value, Mapping | None):
+            raise ConfigurationError("invalid_field", f"budget: a Budget or a mapping is wanted, not {value!r}")
         return cls(**(dict(value) if value else {}))
 
 

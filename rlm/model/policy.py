@@ -36,7 +36,8 @@ class Policy(Noun):
     characters (``tool:github/*``). ``capabilities`` unset grants what the host itself registered and nothing
     that was imported; what is ``withheld`` is not granted, whatever else is said; ``scope`` unset is everything.
     ``selected`` are ids. ``floor`` is in shares of one word that no other unit has; from the sixth candidate on,
-    ``relative_floor`` is the least share of the best score. Token fields are tokens.
+    ``relative_floor`` is the least share of the best score. Where not even the best unit reaches ``abstain``, words
+    bring in nothing: a text that asks for no tool gets none. Token fields are tokens.
     """
 
     capabilities: frozenset[str] | None = None
@@ -48,7 +49,8 @@ class Policy(Noun):
     mode: Mode = Mode.COMPILED
     candidate_limit: int = Field(default=64, ge=0, le=100_000)
     floor: float = Field(default=0.3, ge=0, le=1000)
-    relative_floor: float = Field(default=0.4, ge=0, le=1)
+    relative_floor: float = Field(default=0.5, ge=0, le=1)
+    abstain: float = Field(default=0.8, ge=0, le=1000)
     budget: int | None = Field(default=None, ge=0)
     window: int = Field(default=DEFAULT_WINDOW, gt=0)
     reserve_output: int = Field(default=DEFAULT_RESERVE_OUTPUT, ge=0)
@@ -70,7 +72,8 @@ class Policy(Noun):
             mode: Mode | Literal["compiled", "all_tools"] = Mode.COMPILED,
             candidate_limit: int = 64,
             floor: float = 0.3,
-            relative_floor: float = 0.4,
+            relative_floor: float = 0.5,
+            abstain: float = 0.8,
             budget: int | None = None,
             window: int = DEFAULT_WINDOW,
             reserve_output: int = DEFAULT_RESERVE_OUTPUT,

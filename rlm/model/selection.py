@@ -31,6 +31,7 @@ class ReasonKind(enum.StrEnum):
     LEXICAL = "lexical"
     EXAMPLE = "example"
     HISTORY = "history"
+    INTENT = "intent"
     RETAINED = "retained"
     NEED = "need"
     SENSOR = "sensor"

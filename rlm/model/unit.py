@@ -161,10 +161,14 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
         trust: Trust = Trust.HOST
         provenance: Provenance = Provenance()
 
-        def __init__(self, id: str | None = None, /, **fields: Any) -> None:
+        def __init__(self, id: str | None = None, /, *unnamed: Any, **fields: Any) -> None:
             if id is not None:
+                if "id" in fields:
+                    raise UnitError(
+                        "invalid_field", f"unit {id!r}, field 'id': it is given twice, as {fields['id']!r} too"
+                    )
                 fields["id"] = id
-            super().__init__(**fields)
+            super().__init__(*unnamed, **fields)
 
         @classmethod
         def subject(cls, fields: Mapping[str, Any]) -> str:

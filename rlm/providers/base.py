@@ -64,10 +64,10 @@ class Usage(Noun):
     ``input_tokens`` are all of them, ``cached_input_tokens`` those among them that were read from a cache.
     """
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cached_input_tokens: int | None = None
-    cost_usd: float | None = None
+    input_tokens: int | None = Field(default=None, ge=0)
+    output_tokens: int | None = Field(default=None, ge=0)
+    cached_input_tokens: int | None = Field(default=None, ge=0)
+    cost_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
 class ToolCall(Noun):

@@ -6,6 +6,7 @@ import json
 from typing import Any, Literal
 
 from rlm.providers.base import FinishReason, ProviderReply, ProviderRequest, ToolCall, Usage, encoded
+from rlm.providers.openai_strict import is_strict
 from rlm.providers.wire import NotAReply, clean, cost, count
 
 OutputLimit = Literal["max_tokens", "max_completion_tokens"]
@@ -37,7 +38,8 @@ def encode_request(
     if request.stop:
         fields["stop"] = list(request.stop)
     if request.response_format is not None and enforces_schema:
-        schema = {"name": "reply", "strict": True, "schema": request.response_format}
+        strict = {"strict": True} if is_strict(request.response_format) else {}
+        schema = {"name": "reply", **strict, "schema": request.response_format}
         fields["response_format"] = {"type": "json_schema", "json_schema": schema}
     if request.delivery == "streamed":
         fields |= {"stream": True, "stream_options": {"include_usage": True}}

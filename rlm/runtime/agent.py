@@ -7,6 +7,7 @@ policy); the rules turn them into what its requests show, and the same facts are
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from rlm.compiler.wire import wire_name
-from rlm.errors import BudgetError, RlmError, RunError
+from rlm.errors import BudgetError, RunError
 from rlm.model.base import digest_of
-from rlm.model.budget import Budget
 from rlm.model.plan import Ending, Failed, Final, Frame, Observe, PlanError, ValidPlan
 from rlm.model.policy import Policy, covers
 from rlm.model.turn import Message
@@ -28,11 +28,11 @@ from rlm.runtime.context.arguments import ACTIONS
 from rlm.runtime.conversation import Conversation, excerpt, inputs_text
 from rlm.runtime.ledger import Account
 from rlm.runtime.operations import Operations
-from rlm.runtime.plan import Execution, Scope, current_step, is_handle, read, validate
+from rlm.runtime.plan import Execution, Scope, is_handle, read, validate
 from rlm.runtime.plan.cost import preflight, worst_case
 from rlm.runtime.plan.reply_schema import plan_schema
 from rlm.runtime.plan.reply_text import grammar_text
-from rlm.runtime.plan.schemas import violations
+from rlm.runtime.plan.schemas import mismatch
 from rlm.runtime.roles import MODEL, NEEDED, RECURSE, Role, own_units
 from rlm.runtime.run import Asked, Run
 from rlm.tools.grant import Grant
@@ -48,12 +48,19 @@ COMPACT_SHARE = 2
 """A conversation that takes more than one part in two of the room is compacted."""
 
 
+Left = Mapping[str, Any]
+"""What may still be taken, by budget field."""
+
+
 @dataclass
 class Agent:
     """One agent of a run.
 
     ``deadline`` is absolute, on the event loop's clock. ``lineage`` are the digests of the tasks of its ancestors and
-    of its own; ``inputs`` what plans may name as ``{"input": ...}``, contexts as handles.
+    of its own; ``inputs`` what plans may name as ``{"input": ...}``, contexts as handles. ``deepest`` is the depth at
+    which an agent of its line has no children; ``follows`` says that its plan was given to it, so that no turn of its
+    own is to come. ``delegation`` says which command of the host its task carries, as
+    inert data.
     """
 
     run: Run
@@ -66,13 +73,18 @@ class Agent:
     account: Account
     deadline: float
     depth: int = 0
+    deepest: int = 0
+    follows: bool = False
     lineage: tuple[str, ...] = ()
+    delegation: Mapping[str, Any] | None = None
     bound: dict[str, Any] = field(default_factory=dict)
     turn: int = 0
     chats: int = 0
     seconds: float = 0.0
     execution: Execution | None = None
     projection: Projection | None = None
+    living: set[anyio.CancelScope] = field(default_factory=set)
+    names: Counter[str] = field(default_factory=Counter)
 
     # -- what it may do -----------------------------------------------------------------------------
 
@@ -84,13 +96,15 @@ class Agent:
     @property
     def withheld(self) -> frozenset[str]:
         """The capabilities that it does not have now."""
-        left = self.account.left()
+        return self._withheld(self.account.left())
+
+    def _withheld(self, left: Left) -> frozenset[str]:
         out: set[str] = set()
         if self.run.leaf is None:
             out |= {RECURSE, MODEL}
-        if self.depth >= self.run.options.budget.max_recursion_depth:
+        if self.depth >= self.deepest:
             out.add(RECURSE)
-        if left["max_model_calls"] <= 1:  # the one that is left is for the next turn
+        if left["max_model_calls"] <= (0 if self.follows else 1):  # the one that is left is for the next turn
             out |= {RECURSE, MODEL}
         if RECURSE in out:
             out.add(f"tool:{SUBAGENT}")
@@ -99,12 +113,6 @@ class Agent:
         if left["max_context_ops"] <= 0 or not self.store.handles:
             out.add(NEEDED["context"])
         return frozenset(out)
-
-    @property
-    def is_last_turn(self) -> bool:
-        """Whether no turn can follow the one that is being asked for."""
-        left = self.account.left()
-        return bool(left["max_iterations"] <= 0 or left["max_model_calls"] <= 1)
 
     # -- the loop -----------------------------------------------------------------------------------
 
@@ -117,7 +125,7 @@ class Agent:
             "agent", agent=self.id, depth=self.depth, role=self.role.value, task=self._stored(self.task)
         )
         said = Conversation(await self._inputs())
-        needs = self.run.options.needs if self.depth == 0 else (self.task,)
+        needs = self.run.options.first_needs if self.depth == 0 else (self.task,)
         while True:
             self.account.count("turns")
             self.turn += 1
@@ -131,7 +139,7 @@ class Agent:
             if isinstance(ending, Observe):
                 said.observed(reply, ending.values)
                 needs = ending.needs or needs
-            elif ending.terminal or self.is_last_turn:
+            elif ending.terminal or _is_last_turn(self.run.left(f"{self.id}.{self.turn}:end", self.account)):
                 raise error_of(ending.error)
             else:
                 said.failed(reply, ending.path, ending.error, self.partial())
@@ -140,11 +148,13 @@ class Agent:
         """Run one plan; what it binds stays bound."""
         operations = Operations(self)
         self.execution = Execution(
-            plan, operations, Scope(self.inputs, self.bound), width=self.run.options.budget.max_concurrent_subcalls
+            plan, operations, Scope(self.inputs, self.bound), width=self.account.budget.max_concurrent_subcalls
         )
         try:
             return await self.execution.run()
         finally:
+            for scope in tuple(self.living):  # children that a handler began on its own do not outlive the plan
+                scope.cancel()
             self.bound = self.partial()
             self.execution = None
 
@@ -168,7 +178,8 @@ class Agent:
             reply = await self.run.ask(asked, view, plan_schema(frame))
             try:
                 plan = read(reply.text, frame)
-                found = preflight(worst_case(plan, frame), self.account.left())
+                left = self.run.left(f"{call}:plan", self.account)
+                found = preflight(worst_case(plan, frame), {**left, "max_iterations": None})  # children have their own
                 if found:
                     raise PlanError.of(found)
             except PlanError as problem:
@@ -186,12 +197,13 @@ class Agent:
         self, said: Conversation, needs: tuple[str, ...], call: str, *, repairing: bool
     ) -> tuple[Asked, CompiledContext, Frame]:
         """What the next request shows, and what a plan in its reply may name. Compacts what has become too long."""
-        withheld = self.withheld
-        ops = self._ops(withheld)
+        left = self.run.left(call, self.account)
+        withheld = self._withheld(left)
+        ops = self._ops(withheld, left)
         if not any(unit.kind in CALLABLE for unit in self.run.catalog.units.values()):
             ops = ops - {"tool"}  # known without a compile
         while True:
-            asked = self._asked(said, needs, call, withheld, ops, repairing=repairing)
+            asked = self._asked(said, needs, call, withheld, ops, left, repairing=repairing)
             try:
                 view = await self.run.compiled(asked)
             except BudgetError:
@@ -212,6 +224,7 @@ class Agent:
         call: str,
         withheld: frozenset[str],
         ops: frozenset[str],
+        left: Left,
         *,
         repairing: bool,
     ) -> Asked:
@@ -220,7 +233,7 @@ class Agent:
         Only the root's task is in the user's own words; a child's was written by a model: it is shown like the
         user's and counts as a need.
         """
-        tail = said.tail(self._capabilities(ops) + self._status())
+        tail = said.tail(self._capabilities(ops) + _status(left))
         if self.depth:
             tail = [{"role": "user", "content": self.task}, *tail]
         return Asked(
@@ -241,20 +254,21 @@ class Agent:
         text = f"\n# Capabilities\n{_named(ops & NEEDED.keys())}\n"
         if "rlm" not in ops:
             return text
-        deeper = self.depth + 1 < self.run.options.budget.max_recursion_depth
+        deeper = self.depth + 1 < self.deepest
         return f"{text}# Child capabilities\n{_named((ops & NEEDED.keys()) - (frozenset() if deeper else {'rlm'}))}\n"
 
-    def _ops(self, withheld: frozenset[str]) -> frozenset[str]:
+    def _ops(self, withheld: frozenset[str], left: Left) -> frozenset[str]:
         shut = withheld | self.policy.withheld
         out = {op for op, capability in NEEDED.items() if any(covers(pattern, capability) for pattern in shut)}
-        if self.is_last_turn:
+        if _is_last_turn(left):
             out.add("observe")
         return Frame().without(*out).ops
 
     def _frame(self, view: CompiledContext, ops: frozenset[str]) -> Frame:
         """What a plan may name after this view: its callable tools and no other."""
-        units = view._snapshot.units
-        tools = {wire_name(id): units[id].schema or {"type": "object"} for id in view.callable}
+        units = view.units
+        checked = self.run.toolbox.checked
+        tools = {wire_name(id): checked(id, units[id].schema or {"type": "object"}) for id in view.callable}
         hidden = tuple(wire_name(id) for id, unit in units.items() if unit.kind in CALLABLE and id not in view.callable)
         frame = Frame(
             inputs={name: _length(value) for name, value in self.inputs.items()},
@@ -267,7 +281,7 @@ class Agent:
         )
         if "rlm" not in ops:
             return frame
-        deeper = self.depth + 1 < self.run.options.budget.max_recursion_depth
+        deeper = self.depth + 1 < self.deepest
         child = frame.model_copy(
             update={
                 "inputs": {"query": None, "context": None},
@@ -277,15 +291,6 @@ class Agent:
             }
         )
         return frame.model_copy(update={"child": child})
-
-    def _status(self) -> str:
-        left = self.account.left()
-        if self.is_last_turn:
-            return "\n# Last turn\nNo turn can follow: end with `final`, by the best inference from what there is.\n"
-        return (
-            f"\n# Budget\nturns left after this: {left['max_iterations']}, model calls: {left['max_model_calls'] - 1}, "
-            f"tool calls: {left['max_tool_calls']}\n"
-        )
 
     async def _inputs(self) -> str:
         rows = {}
@@ -300,16 +305,14 @@ class Agent:
         """Why a final value cannot be given back, if so."""
         options = self.run.options
         size = len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
-        most = options.budget.max_output_bytes
+        most = self.account.budget.max_output_bytes
         if size > most:
             detail = {"bytes": size, "limit": most}
             return RunError("output_too_large", f"the value has {size} bytes; at most {most}", detail)
         if self.depth == 0 and options.output_schema is not None:
-            found = violations(dict(options.output_schema), value)
-            if found:
-                keys, _, message = found[0]
-                where = ".".join(map(str, keys)) or "the top"
-                return RunError("invalid_value", f"the value does not follow the wanted schema: at {where}: {message}")
+            broken = mismatch(dict(options.output_schema), value)
+            if broken is not None:
+                return RunError("invalid_value", f"the value does not follow the wanted schema: {broken}")
         return None
 
     async def chat(self, messages: tuple[Message, ...]) -> str:
@@ -320,43 +323,45 @@ class Agent:
     # -- children -----------------------------------------------------------------------------------
 
     async def child_answer(self, query: str, context: Any, plan: Mapping[str, Any] | None, *, call: str) -> Any:
-        """The value that a child finds. The same sub-task, asked twice in one run, is done once.
+        """The value that a child finds. The same sub-task, asked twice by agents that may do the same, is done once.
 
-        Raises: RunError ``cycle``, and whatever ended the child.
+        Raises: RunError ``cycle``; ContextError for a context that is not this agent's; and whatever ended the child.
         """
-        key = digest_of([query, context, plan])
-        if key in self.lineage:
+        task = digest_of([query, context, plan])
+        if task in self.lineage:
             raise RunError("cycle", "this task is being done by an ancestor already", {"query": query[:200]})
-        return await self.run.shared(key, lambda: self._child(query, context, plan, key, call))
+        store = self.store.narrowed([context] if is_handle(context) else [])
+        policy, grant = self.narrowed(self.run.options.child_policy)
+        means = (policy, grant.capabilities, grant.effects, grant.ceiling, *map(id, grant.authorities))
 
-    async def _child(self, query: str, context: Any, plan: Mapping[str, Any] | None, key: str, call: str) -> Any:
-        self.account.count("children")
-        policy, grant = self._narrowed(self.run.options.child_policy)
-        granted = [context] if is_handle(context) else []
-        store = self.store.narrowed(granted)
-        inputs: dict[str, Any] = {"query": query}
-        if context is not None:
-            inputs["context"] = context if is_handle(context) else store.put(context, "context").value
-        child = Agent(
-            run=self.run,
-            id=call,
-            task=query,
-            store=store,
-            inputs=inputs,
-            policy=policy,
-            grant=grant,
-            account=self.account.child(),
-            deadline=self.deadline,
-            depth=self.depth + 1,
-            lineage=(*self.lineage, key),
-        )
-        if plan is None:
-            return await child.answer()
-        return await child.follow(child.valid(plan))
+        async def answered() -> Any:
+            self.account.count("children")
+            inputs: dict[str, Any] = {"query": query}
+            if context is not None:
+                inputs["context"] = context if is_handle(context) else store.put(context, "context").value
+            child = Agent(
+                run=self.run,
+                id=call,
+                task=query,
+                store=store,
+                inputs=inputs,
+                policy=policy,
+                grant=grant,
+                account=self.account.child(),
+                deadline=self.deadline,
+                depth=self.depth + 1,
+                deepest=self.deepest,
+                follows=plan is not None,
+                lineage=(*self.lineage, task),
+                delegation=self.delegation,
+            )
+            return await (child.answer() if plan is None else child.follow(child.valid(plan)))
+
+        return await self.run.shared((task, *means, self.account.budget), (*self.lineage, task), answered)
 
     def valid(self, plan: Mapping[str, Any]) -> ValidPlan:
         """A plan that the host wrote, or that a plan has for a child, checked. Raises: PlanError."""
-        return validate(dict(plan), self.host_frame())
+        return validate(dict(plan) if isinstance(plan, Mapping) else plan, self.host_frame())
 
     async def follow(self, plan: ValidPlan) -> Any:
         """The value of a plan that somebody else wrote. Raises: whatever ended it."""
@@ -372,7 +377,7 @@ class Agent:
 
     def host_frame(self) -> Frame:
         """What a plan of the host may name: every tool that is registered or bound, shown or not."""
-        ops = self._ops(self.withheld) | {"observe"}
+        ops = self._ops(self.withheld, self.account.left()) | {"observe"}
         return Frame(
             inputs={name: _length(value) for name, value in self.inputs.items()},
             handles=tuple(handle.id for handle in self.store.handles),
@@ -382,55 +387,11 @@ class Agent:
             variables={name: _length(value) for name, value in self.bound.items()},
         )
 
-    def subagent(self, query: str, budget: Budget, child_policy: Policy | None) -> Agent:
-        """A child that a tool asked for, with a budget of its own that draws on this agent's.
-
-        Raises: RunError ``operation_not_allowed``, ``cycle``; ConfigurationError ``wider_than_parent``.
-        """
-        call = f"{self.id}.{self.turn}:{current_step.get() or 'tool'}"
-        Operations(self).require(RECURSE, SUBAGENT)
-        key = digest_of([query, None, None])
-        if key in self.lineage:
-            raise RunError("cycle", "this task is being done by an ancestor already", {"query": query[:200]})
-        policy, grant = self._narrowed(child_policy or self.run.options.child_policy)
-        self.account.count("children")
-        return Agent(
-            run=self.run,
-            id=call,
-            task=query,
-            store=self.store.narrowed([]),
-            inputs={"query": query},
-            policy=policy,
-            grant=grant,
-            account=self.account.child(budget),
-            deadline=min(self.deadline, anyio.current_time() + budget.time_limit),
-            depth=self.depth + 1,
-            lineage=(*self.lineage, key),
-        )
-
-    async def in_time(self) -> tuple[Any, RlmError | None]:
-        """Its answer by its own deadline; else what it had bound, and what ended it. A place among the children of
-        its depth is taken for so long, and given back whatever happens."""
-        started = anyio.current_time()
-        error: RlmError | None = None
-        try:
-            with anyio.CancelScope(deadline=self.deadline) as scope:
-                async with self.run.children(self.depth):
-                    return await self.answer(), None
-            assert scope.cancelled_caught
-            limit = self.account.budget.time_limit
-            error = RunError("timeout", f"the time limit of {limit:g} s was reached", {"time_limit": limit})
-        except RlmError as problem:
-            error = problem
-        finally:
-            self.seconds = anyio.current_time() - started
-        return next(reversed(self.partial().values()), None), error
-
     def note(self, event: str, **data: Any) -> None:
         """Something about this agent, for the trace."""
         self.run.trace.event(event, agent=self.id, **data)
 
-    def _narrowed(self, child: Policy | None) -> tuple[Policy, Grant]:
+    def narrowed(self, child: Policy | None) -> tuple[Policy, Grant]:
         """What a child may do: what this agent may, or less where the host says so."""
         if child is None:
             return self.policy, self.grant
@@ -450,6 +411,20 @@ _ACTIONS = {name: dict(spec.schema) for name, spec in ACTIONS.items()}
 def _grammar(ops: frozenset[str]) -> str:
     """The plan language as an agent with these operations is told it."""
     return grammar_text(Frame(ops=ops, actions=_ACTIONS))
+
+
+def _is_last_turn(left: Left) -> bool:
+    """Whether no turn can follow the one that is being asked for."""
+    return bool(left["max_iterations"] <= 0 or left["max_model_calls"] <= 1)
+
+
+def _status(left: Left) -> str:
+    if _is_last_turn(left):
+        return "\n# Last turn\nNo turn can follow: end with `final`, by the best inference from what there is.\n"
+    return (
+        f"\n# Budget\nturns left after this: {left['max_iterations']}, model calls: {left['max_model_calls'] - 1}, "
+        f"tool calls: {left['max_tool_calls']}\n"
+    )
 
 
 def _named(ops: Iterable[str]) -> str:

@@ -22,6 +22,7 @@ from rlm.sync import run_sync
 
 if TYPE_CHECKING:
     from rlm.catalog.catalog import Catalog
+    from rlm.compiler.sensor import Sensor
     from rlm.compiler.view import CompiledContext
     from rlm.model.turn import Admitted, Message
     from rlm.model.unit import Unit
@@ -85,6 +86,7 @@ async def aask(
     needs: Iterable[str] = (),
     signals: Mapping[str, Any] | None = None,
     sensors: Mapping[str, Mapping[str, float]] | None = None,
+    sensor: Sensor | None = None,
     admitted: Iterable[Admitted] = (),
     retained: Iterable[str] = (),
     standing: Iterable[Unit] = (),
@@ -105,7 +107,8 @@ async def aask(
         schema: a JSON Schema that the reply's text must follow, where the provider can enforce one.
         max_output_tokens: tokens for the reply; default: the policy's ``reserve_output``; where the policy does not
             say, 16,384, but at most a quarter of the model's window, and 256 for a local model.
-        temperature, seed: as the provider takes them; its own defaults if not given.
+        temperature: as the provider takes it; its own default if not given.
+        seed: likewise.
         time_limit: seconds for everything, the start of a local model included.
         messages: the conversation so far, as mappings with ``role`` and ``content``.
         tail: messages that came after the query: shown, and no evidence.
@@ -113,6 +116,7 @@ async def aask(
         needs: what a model said it needs: evidence, never authority.
         signals: host signals by name, for triggers.
         sensors: scores between 0 and 1 by sensor and unit id, from a host's own scorer.
+        sensor: what scores all units by likeness of meaning (``rlm.Sensor()``).
         admitted: units that something upstream chose, with class and premises.
         retained: ids that a session keeps.
         standing: further pinned units of the host, for this request only; the catalog is not touched.
@@ -141,6 +145,7 @@ async def aask(
         needs=needs,
         signals=signals,
         sensors=sensors,
+        sensor=sensor,
         admitted=admitted,
         retained=retained,
         standing=standing,
@@ -177,7 +182,7 @@ def _check_options(tools: Any, most: Any, time_limit: Any) -> None:
             f"max_output_tokens must be a number of tokens, 1 or more: {most!r}",
             {"field": "max_output_tokens"},
         )
-    if not isinstance(time_limit, int | float) or not 0 < time_limit < math.inf:
+    if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 < time_limit < math.inf:
         raise ConfigurationError("invalid_time_limit", f"time_limit must be seconds, more than 0: {time_limit!r}")
 
 

@@ -7,18 +7,20 @@ run: it carries the run's permanent context, draws on its ledger, and ends by it
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import anyio
 import anyio.from_thread
 
-from rlm.errors import ConfigurationError
+from rlm.errors import ConfigurationError, RunError
 from rlm.model.turn import Message, conversation_of
 from rlm.providers import resolve
 from rlm.providers.base import ProviderRequest
 from rlm.runtime import gate
 from rlm.runtime.operations import current_agent
 from rlm.sync import run_sync
+from rlm.tools.cancellation import current
 
 DEFAULT_OUTPUT = 4096
 """Tokens that a reply may take outside of a run."""
@@ -34,7 +36,8 @@ async def achat(
     Args:
         messages: mappings with ``role`` and ``content``.
         model: a model string or a provider; inside a run its own leaf model, and none may be given.
-        max_output_tokens, time_limit: tokens and seconds, outside of a run.
+        max_output_tokens: tokens of the reply, outside of a run.
+        time_limit: seconds, outside of a run.
 
     Raises: ProviderError; ConfigurationError ``no_model``, ``model_of_the_run``; RunError inside a run.
     """
@@ -57,16 +60,18 @@ async def achat(
 
 
 def chat(messages: Messages, **options: Any) -> str:
-    """As ``achat``, for callers that wait; a handler in a thread of a run waits for the run's own loop."""
-    agent = current_agent.get()
+    """As ``achat``, for callers that wait; a handler in a thread of a run waits for the run's own loop, and no longer
+    than its call may last."""
+    agent, call = current_agent.get(), current.get()
     if agent is None:
         return run_sync(achat, messages, **options)
 
     async def asked() -> str:
-        token = current_agent.set(agent)
-        try:
+        with anyio.CancelScope() as scope, nullcontext() if call is None else call.watched(scope.cancel):
             return await achat(messages, **options)
-        finally:
-            current_agent.reset(token)
+        raise RunError("cancelled", "the call whose handler asks is over")
 
-    return anyio.from_thread.run(asked, token=agent.run.loop)
+    try:
+        return anyio.from_thread.run(asked, token=agent.run.loop)
+    except anyio.RunFinishedError:
+        raise RunError("cancelled", "the run whose handler asks has ended") from None

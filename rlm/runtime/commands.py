@@ -24,12 +24,9 @@ FINGERPRINT = 64
 class Command(Noun):
     """One command of the host.
 
-    Args:
-        id: what it is called in references.
-        text: what it asks for, in the host's words.
-        trigger: what a user types for it (``/review``).
-        role: whose part the delegated task plays.
-        skills: ids of skills that belong to it; each once.
+    ``id`` is what it is called in references, ``text`` what it asks for in the host's words, ``trigger`` what a user
+    types for it (``/review``), ``role`` whose part the delegated task plays, and ``skills`` are the ids of skills that
+    belong to it, each once.
     """
 
     id: str = Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_./:-]+$")
@@ -105,7 +102,7 @@ class Commands:
         ``unknown_command``, ``changed_command``.
         """
         if not isinstance(id, str) or not isinstance(fingerprint, str) or not id or len(fingerprint) != FINGERPRINT:
-            raise DelegationError("incomplete_command", "a reference needs the id and the whole fingerprint of a command")
+            raise DelegationError("incomplete_command", "a reference needs a command's id and its whole fingerprint")
         record = self._records.get(id)
         if record is None:
             raise DelegationError("unknown_command", f"no command {id!r}{did_you_mean(id, self._records)}", {"id": id})

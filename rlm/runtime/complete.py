@@ -6,7 +6,7 @@ What can be wrong with the host's word is raised before anything is sent; what h
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from rlm.catalog.catalog import Catalog
 from rlm.errors import ConfigurationError, RlmError, RunError
 from rlm.model.base import digest_of
 from rlm.model.plan import ValidPlan
+from rlm.model.turn import Turn, turn_of
 from rlm.model.unit import Unit
 from rlm.runtime.agent import Agent
 from rlm.runtime.cancel import CancelToken
@@ -24,9 +25,10 @@ from rlm.runtime.completion import Completion, Status
 from rlm.runtime.context.context import Context
 from rlm.runtime.context.store import Store
 from rlm.runtime.ledger import Account
+from rlm.runtime.operations import current_agent
 from rlm.runtime.options import Options
 from rlm.runtime.record import Host, record_run
-from rlm.runtime.replay import Replay, ReplayProvider, ReplayRetry
+from rlm.runtime.replay import Replay, ReplayProvider, ReplayRetry, ended_alike
 from rlm.runtime.roles import instruction_units
 from rlm.runtime.run import Run, Speaker, speaker_of
 from rlm.runtime.toolbox import Toolbox, registered
@@ -34,6 +36,7 @@ from rlm.runtime.trace import Record, Trace
 from rlm.skills.bundle import standing_units
 from rlm.skills.profile import Profile
 from rlm.sync import run_sync
+from rlm.tools.cancellation import current
 from rlm.tools.grant import Grant
 
 ENDED_FROM_OUTSIDE = frozenset({"timeout", "cancelled", "budget_exhausted", "max_iterations"})
@@ -109,6 +112,7 @@ def _host(query: str, context: Any, options: Options, *, planned: bool) -> _Host
     policy = options.effective_policy
     if options.cancel is not None and not isinstance(options.cancel, CancelToken):
         raise ConfigurationError("invalid_option", "cancel: a CancelToken is wanted, rlm.CancelToken()")
+    _check_evidence(query, options)
     catalog = options.catalog
     given = registered(options.tools, options.tool_registry)
     ids = {tool.id for tool in given}
@@ -133,6 +137,16 @@ def _host(query: str, context: Any, options: Options, *, planned: bool) -> _Host
         catalog=_ephemeral(toolbox) if catalog is None else catalog,
         owns_catalog=catalog is None,
     )
+
+
+def _check_evidence(query: str, options: Options) -> None:
+    """Raises: ConfigurationError for what no compile would take, and for a ``schema`` that is none."""
+    evidence = {name: value for name, value in options.compile_options.items() if name in Turn.model_fields}
+    turn_of(query, (), **{**evidence, "needs": options.first_needs})
+    if options.output_schema is not None:
+        from rlm.tools.schema import check_of
+
+        check_of(dict(options.output_schema), "schema")
 
 
 def _ephemeral(toolbox: Toolbox) -> Catalog:
@@ -163,11 +177,10 @@ async def _completed(host: _Host, plan: Mapping[str, Any] | None) -> Completion:
     started = anyio.current_time()
     trace: Trace | None = None
     try:
-        agent = _root(host, started + host.options.budget.time_limit)
+        agent = _root(host, _deadline(started, host), follows=plan is not None)
         valid = None if plan is None else agent.valid(plan)
         trace = agent.run.trace = Trace(host.options.trace, listener=host.options.on_event, redact=host.options.redact)
-        record_run(agent.run, host.query, host.contexts, plan)
-        value, error = await _answered(agent, valid)
+        value, error = await _answered(agent, host, plan, valid)
         return _result(agent, value, error, anyio.current_time() - started)
     finally:
         if trace is not None:
@@ -176,7 +189,13 @@ async def _completed(host: _Host, plan: Mapping[str, Any] | None) -> Completion:
             host.catalog.destroy()
 
 
-def _root(host: _Host, deadline: float) -> Agent:
+def _deadline(started: float, host: _Host) -> float:
+    """Absolute. A run that a handler asks for never outlives the run that the handler works for."""
+    own, outer = started + host.options.budget.time_limit, current_agent.get()
+    return own if outer is None or outer.run.over else min(own, outer.deadline)
+
+
+def _root(host: _Host, deadline: float, *, follows: bool) -> Agent:
     options = host.options
     store = Store(tokenizer=options.effective_policy.tokenizer)
     inputs: dict[str, Any] = {"query": host.query} if host.query else {}
@@ -202,23 +221,40 @@ def _root(host: _Host, deadline: float) -> Agent:
         grant=host.grant,
         account=run.account,
         deadline=deadline,
+        deepest=options.budget.max_recursion_depth,
+        follows=follows,
         lineage=(digest_of([host.query, inputs.get("context"), None]),),
     )
 
 
-async def _answered(agent: Agent, plan: ValidPlan | None) -> tuple[Any, RlmError | None]:
+async def _answered(
+    agent: Agent, host: _Host, said: Mapping[str, Any] | None, plan: ValidPlan | None
+) -> tuple[Any, RlmError | None]:
     """The value, or why there is none; by the deadline, and with nothing left running."""
-    run = agent.run
-    token = run.options.cancel
-    with anyio.CancelScope(deadline=agent.deadline) as scope, nullcontext() if token is None else token.covers(scope):
+    run, token, call = agent.run, agent.run.options.cancel, current.get()
+    outer = CancelToken()  # ends with the tool call whose handler asks for this run, if one does
+    with ExitStack() as stack:
+        scope = stack.enter_context(anyio.CancelScope(deadline=agent.deadline))
+        stack.enter_context(outer.covers(scope))
+        if token is not None:
+            stack.enter_context(token.covers(scope))
+        if call is not None:
+            stack.enter_context(call.watched(outer.cancel))
         try:
             async with _open(run.planner), _open(run.leaf):
+                await record_run(run, host.query, host.contexts, said)
                 return await (agent.answer() if plan is None else agent.follow(plan)), None
         except RlmError as problem:
             return None, problem
+        finally:
+            run.over = True
     if token is not None and token.cancelled:
         return None, RunError("cancelled", "the host cancelled the run")
-    limit = run.options.budget.time_limit
+    if outer.cancelled:
+        return None, RunError("cancelled", "the tool call that asked for this run is over")
+    limit, asker = run.options.budget.time_limit, current_agent.get()
+    if asker is not None and asker.deadline <= agent.deadline:
+        return None, RunError("timeout", "the deadline of the run that asked for this one has passed")
     return None, RunError("timeout", f"the time limit of {limit:g} s was reached", {"time_limit": limit})
 
 
@@ -249,7 +285,10 @@ def _result(agent: Agent, value: Any, error: RlmError | None, seconds: float) ->
     )
     if trace.wanted:
         usage = completion.usage.model_dump(mode="json")
-        trace.event("end", status=status, value=trace.body(value), error=completion.error, usage=usage)
+        try:
+            trace.event("end", status=status, value=trace.body(value), error=completion.error, usage=usage)
+        except RunError as problem:
+            return completion.model_copy(update={"status": "failed", "error": problem.to_dict(), "bound": bound})
     return completion
 
 
@@ -284,7 +323,7 @@ async def areplay(path: str | Path, *, trace: str | Path | None = None) -> Compl
         owns_catalog=True,
         replay=replay,
     )
-    return await _completed(host, said.said["plan"])
+    return ended_alike(record, await _completed(host, said.said["plan"]))
 
 
 def replay(path: str | Path, *, trace: str | Path | None = None) -> Completion:

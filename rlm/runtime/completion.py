@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field
 
-from rlm.errors import RlmError, RunError
+from rlm.errors import ProviderError, RlmError, RunError
 from rlm.model.budget import Spent
 from rlm.runtime.answer import Outcome, Projection
 
@@ -56,13 +57,21 @@ class Completion(Outcome):
         return f"{self.status}: {error.get('message', 'no reason is known')}"
 
 
-def error_of(data: dict[str, Any]) -> RlmError:
-    """An error as data as an exception again."""
-    phase = data.get("phase")
-    known = {each.phase: each for each in _all_errors(RlmError)}
-    kind = known.get(str(phase), RunError)
-    return kind(str(data.get("kind", "unknown")), str(data.get("message", "")), dict(data.get("detail") or {}))
+def error_of(data: Mapping[str, Any]) -> RlmError:
+    """An error as data as an exception again: of this library's own class for its phase."""
+    kind, message = str(data.get("kind", "unknown")), str(data.get("message", ""))
+    detail = dict(data.get("detail") or {})
+    if data.get("phase") == ProviderError.phase:
+        retryable = bool(data.get("retryable"))
+        return ProviderError(kind, message, detail, status=data.get("status"), retryable=retryable)
+    return _of_phase(str(data.get("phase")))(kind, message, detail)
 
 
-def _all_errors(base: type[RlmError]) -> list[type[RlmError]]:
-    return [base, *(error for child in base.__subclasses__() for error in _all_errors(child))]
+def _of_phase(phase: str) -> type[RlmError]:
+    """The class that is nearest to RlmError; a host's own ones may want other arguments."""
+    waiting: list[type[RlmError]] = [RlmError]
+    for each in waiting:
+        if each.phase == phase:
+            return each
+        waiting += [child for child in each.__subclasses__() if child.__module__.partition(".")[0] == "rlm"]
+    return RunError

@@ -13,15 +13,17 @@ import contextlib
 import enum
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from rlm.errors import AwaitTimeout, ConfigurationError, RunError
 from rlm.runtime.cancel import CancelToken
 from rlm.runtime.complete import acomplete
 from rlm.runtime.completion import Completion
+from rlm.runtime.operations import current_agent
 from rlm.runtime.options import Options
 from rlm.sync import spawn
+from rlm.tools.cancellation import current
 
 
 class FutureStatus(enum.StrEnum):
@@ -38,7 +40,8 @@ class Future:
     Awaiting it (``await future``) waits without a limit. Safe in any thread.
     """
 
-    def __init__(self, query: str, context: Any, options: dict[str, Any]) -> None:
+    def __init__(self, pool: Pool, query: str, context: Any, options: dict[str, Any]) -> None:
+        self._pool = pool
         self._call = (query, context, options)
         self._token: CancelToken = options.get("cancel") or CancelToken()
         self._outcome: concurrent.futures.Future[Completion] = concurrent.futures.Future()
@@ -58,8 +61,10 @@ class Future:
         return self._outcome.done()
 
     def cancel(self) -> None:
-        """End the work. What it had bound is in the outcome, which is ``partial`` with ``cancelled``."""
+        """End the work. What it had bound is in the outcome, which is ``partial`` with ``cancelled``; one that still
+        waits for its place ends at once. Nothing happens to one that is done."""
         self._token.cancel()
+        self._pool._withdraw(self)
 
     def result(self, timeout: float | None = None) -> Completion:
         """The outcome, for a caller that waits at most ``timeout`` seconds.
@@ -73,7 +78,7 @@ class Future:
                 raise
             raise self._late(timeout) from None
 
-    async def wait(self, timeout: float | None = None) -> Completion:
+    async def wait(self, timeout: float | None = None) -> Completion:  # noqa: ASYNC109 - it ends the waiting only
         """As ``result``, without holding up the event loop. Cancelling this wait ends the waiting only."""
         if not self._outcome.done():
             waiting = asyncio.shield(asyncio.wrap_future(self._outcome))
@@ -93,6 +98,8 @@ class Future:
 
     async def _run(self) -> None:
         query, context, options = self._call
+        current_agent.set(None)  # what runs in the background is nobody's part, wherever it was submitted
+        current.set(None)
         self._status = FutureStatus.RUNNING
         try:
             outcome = await acomplete(query, context, **{**options, "cancel": self._token})
@@ -102,6 +109,12 @@ class Future:
                 raise
         else:
             self._outcome.set_result(outcome)
+
+
+def _number(name: str, given: Any, least: int) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or given < least:
+        raise ConfigurationError("invalid_option", f"{name}: a number of at least {least} is wanted, not {given!r}")
+    return given
 
 
 class Pool:
@@ -114,13 +127,9 @@ class Pool:
     """
 
     def __init__(self, running: int = 32, waiting: int = 10_000) -> None:
-        if isinstance(running, bool) or not isinstance(running, int) or running < 1:
-            raise ConfigurationError("invalid_option", f"running: a number of at least 1 is wanted, not {running!r}")
-        if isinstance(waiting, bool) or not isinstance(waiting, int) or waiting < 0:
-            raise ConfigurationError("invalid_option", f"waiting: a number of at least 0 is wanted, not {waiting!r}")
         self._lock = threading.Lock()
-        self._places = running
-        self._most = waiting
+        self._places = _number("running", running, 1)
+        self._most = _number("waiting", waiting, 0)
         self._queue: deque[Future] = deque()
         self._running = 0
 
@@ -142,7 +151,7 @@ class Pool:
         Raises: RunError ``pool_full``; ConfigurationError for options that cannot be, before anything starts.
         """
         Options.of(**options)
-        future = Future(query, context, options)
+        future = Future(self, query, context, options)
         with self._lock:
             if self._running >= self._places and len(self._queue) >= self._most:
                 detail = {"running": self._running, "waiting": len(self._queue)}
@@ -158,7 +167,16 @@ class Pool:
                     return
                 future = self._queue.popleft()
                 self._running += 1
+                future._status = FutureStatus.RUNNING
             spawn(self._run, future)
+
+    def _withdraw(self, future: Future) -> None:
+        """Let one that waits, and was cancelled, come to its end without a place."""
+        with self._lock:
+            if future not in self._queue:
+                return
+            self._queue.remove(future)
+        spawn(future._run)
 
     async def _run(self, future: Future) -> None:
         try:
@@ -177,7 +195,7 @@ def submit(query: str, context: Any = None, *, pool: Pool | None = None, **optio
     return (pool or _pool).submit(query, context, **options)
 
 
-async def gather(*futures: Future, timeout: float | None = None) -> list[Completion]:
+async def gather(*futures: Future, timeout: float | None = None) -> list[Completion]:  # noqa: ASYNC109 - as in wait
     """All outcomes, in the order of the futures. Raises: AwaitTimeout; none of them is ended by that."""
     return await _all(futures) if timeout is None else await _in_time(futures, timeout)
 
@@ -195,27 +213,19 @@ async def as_completed(futures: Iterable[Future]) -> AsyncIterator[Future]:
             task.cancel()
 
 
-def as_completed_sync(futures: Iterable[Future]) -> Iterator[Future]:
-    """As ``as_completed``, for callers that wait."""
-    by_outcome = {future._outcome: future for future in futures}
-    for outcome in concurrent.futures.as_completed(by_outcome):
-        yield by_outcome[outcome]
-
-
 async def _all(futures: Iterable[Future]) -> list[Completion]:
     return list(await asyncio.gather(*(future.wait() for future in futures)))
 
 
-async def _in_time(futures: tuple[Future, ...], timeout: float) -> list[Completion]:
+async def _in_time(futures: tuple[Future, ...], timeout: float) -> list[Completion]:  # noqa: ASYNC109
     try:
         return await asyncio.wait_for(_all(futures), timeout)
     except TimeoutError:
         late = [future for future in futures if not future.done]
         if not late:
             return await _all(futures)
-        raise AwaitTimeout(
-            "await_timeout", f"{len(late)} of {len(futures)} runs had no outcome after {timeout:g} s", {"timeout": timeout}
-        ) from None
+        said = f"{len(late)} of {len(futures)} runs had no outcome after {timeout:g} s"
+        raise AwaitTimeout("await_timeout", said, {"timeout": timeout}) from None
 
 
 async def _done(future: Future) -> Future:

@@ -20,6 +20,7 @@ from rlm.model.base import Noun
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest, Usage
 from rlm.providers.prices import Price
 from rlm.providers.retry import Retry
+from rlm.providers.wire import clean
 from rlm.runtime.ledger import Account, Reservation
 
 ONCE = Retry(attempts=1)
@@ -181,9 +182,18 @@ async def _send(
         digest = hashlib.sha256(body).hexdigest()
         record(Sent(digest=digest, size=len(body), provider=provider.name, model=request.model))
     with anyio.CancelScope(deadline=deadline) as scope:
-        return await provider.send(request, body, on_text)
+        return _sound(provider, await provider.send(request, body, on_text))
     assert scope.cancelled_caught
     raise _too_late(provider, "while the provider was answering")
+
+
+def _sound(provider: Provider, reply: Any) -> ProviderReply:
+    """A provider's reply, if it is one; its text is valid Unicode, whoever made it."""
+    if not isinstance(reply, ProviderReply):
+        what = f"{provider.name} gave {type(reply).__name__} where a ProviderReply is wanted"
+        raise ProviderError("malformed_reply", what, {"provider": provider.name})
+    text = clean(reply.text)
+    return reply if text == reply.text else reply.model_copy(update={"text": text})
 
 
 def _too_late(provider: Provider, when: str, *, unsent: bool = False) -> ProviderError:

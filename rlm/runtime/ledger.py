@@ -160,6 +160,18 @@ class Account:
             if cost is not None:
                 account.cost_usd = (account.cost_usd or 0.0) + cost
 
+    def charge(self, spent: Spent) -> None:
+        """Charge what was taken at another time, all at once; no cap refuses it."""
+        for account in self._line():
+            for what in ("model_calls", "tool_calls", "context_ops", "children", "iterations"):
+                account.counts[what] = account.counts.get(what, 0) + getattr(spent, what)
+            account.input_tokens += spent.input_tokens
+            account.output_tokens += spent.output_tokens
+            account.cached_input_tokens += spent.cached_input_tokens
+            account.estimated_tokens += spent.estimated_tokens
+            if spent.cost_usd is not None:
+                account.cost_usd = (account.cost_usd or 0.0) + spent.cost_usd
+
     def release(self, reservation: Reservation) -> None:
         """Give a reservation back: the request never left, or the other side says that it took nothing."""
         self._close(reservation)

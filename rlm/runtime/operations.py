@@ -10,24 +10,31 @@ import json
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from rlm.errors import RunError, ToolError
+from rlm.errors import RlmError, RunError, ToolError
 from rlm.model.policy import covers
 from rlm.model.turn import Message
 from rlm.runtime.completion import error_of
 from rlm.runtime.plan import Prompt, current_step, is_handle
-from rlm.runtime.plan.schemas import violations
+from rlm.runtime.plan.schemas import mismatch
+from rlm.runtime.plan.validate import problem_of_json
 from rlm.runtime.roles import CALLING, CONTEXT, MODEL, RECURSE, TOOL, Role, own_units
 from rlm.runtime.run import Asked
 from rlm.tools.execute import execute
 
 if TYPE_CHECKING:
     from rlm.runtime.agent import Agent
+    from rlm.runtime.ledger import Account
+    from rlm.tools.outcome import ToolOutcome
+    from rlm.tools.tool import Tool
 
 MOST_BYTES_PER_TOKEN = 8
 """No text of a window's tokens is longer."""
 
 current_agent: ContextVar[Agent | None] = ContextVar("current_agent", default=None)
 """The agent for which a handler of the host is running."""
+
+current_purse: ContextVar[Account | None] = ContextVar("current_purse", default=None)
+"""What that handler's own requests and children draw on: an account for this one call, under the agent's."""
 
 
 class Operations:
@@ -43,7 +50,9 @@ class Operations:
         return f"{self.agent.id}.{self.agent.turn}:{current_step.get()}"
 
     def require(self, capability: str, what: str) -> None:
-        """Raises: RunError ``operation_not_allowed``."""
+        """Raises: RunError ``operation_not_allowed``; ``cancelled`` where a handler that was left behind asks."""
+        if self.run.over:
+            raise RunError("cancelled", f"{what} is not available: the run has ended")
         if any(covers(pattern, capability) for pattern in self.agent.withheld | self.agent.policy.withheld):
             raise RunError(
                 "operation_not_allowed",
@@ -94,7 +103,12 @@ class Operations:
         raise RunError("invalid_value", f"the reply does not follow the schema: {problem}", {"reply": text[:500]})
 
     async def _asked(
-        self, tail: list[dict[str, str]], schema: dict[str, Any] | None, call: str, role: Role = Role.LEAF
+        self,
+        tail: list[dict[str, str]],
+        schema: dict[str, Any] | None,
+        call: str,
+        role: Role = Role.LEAF,
+        account: Account | None = None,
     ) -> str:
         agent = self.agent
         asked = Asked(
@@ -106,7 +120,7 @@ class Operations:
             standing=own_units(role, False, ""),
             withheld=CALLING,
             policy=agent.policy,
-            account=agent.account,
+            account=account or agent.account,
             deadline=agent.deadline,
         )
         view = await self.run.compiled(asked)
@@ -117,7 +131,7 @@ class Operations:
         """The reply of the leaf model to somebody's own messages."""
         self.require(MODEL, "a request of a handler")
         tail = [{"role": message.role, "content": message.content} for message in messages]
-        return await self._asked(tail, None, call, Role.GUEST)
+        return await self._asked(tail, None, call, Role.GUEST, current_purse.get())
 
     async def _told(self, prompt: Prompt) -> str:
         """The prompt with the text of the contexts that stand in it."""
@@ -144,17 +158,12 @@ class Operations:
             detail = {"tool": tool.id, "capability": tool.capability}
             raise ToolError("capability_missing", f"{tool.id}: the capability {tool.capability!r} is withheld", detail)
         agent.account.count("tool_calls")
-        origin = {"run": run.id, "agent": agent.id, "depth": agent.depth, "role": agent.role.value, "call": self.call}
+        purse = agent.account.child()
         if run.replay is not None:
-            outcome = run.replay.tool(self.call, arguments)
+            outcome = await run.replay.tool(self.call, arguments)
+            purse.charge(run.replay.took(self.call))
         else:
-            token = current_agent.set(agent)
-            try:
-                outcome = await execute(
-                    tool, arguments, agent.grant, deadline=agent.deadline, workers=run.workers, origin=origin
-                )
-            finally:
-                current_agent.reset(token)
+            outcome = await self._executed(tool, arguments, purse)
         trace = run.trace
         if trace.wanted:
             trace.event(
@@ -166,10 +175,33 @@ class Operations:
                 outcome=trace.body(outcome.model_dump(mode="json")),
                 seconds=round(outcome.seconds, 6),
                 abandoned=outcome.abandoned,
+                took=purse.spent(0.0).model_dump(mode="json", exclude_defaults=True),
             )
         if outcome.error is not None:
-            raise error_of(outcome.error)
+            raise _of_a_tool(error_of(outcome.error), tool)
         return outcome.value
+
+    async def _executed(self, tool: Tool, arguments: dict[str, Any], purse: Account) -> ToolOutcome:
+        """What a tool comes to, called for this agent."""
+        agent, run = self.agent, self.run
+        origin: dict[str, Any] = {"run": run.id, "agent": agent.id, "depth": agent.depth, "role": agent.role.value}
+        origin |= {"call": self.call} | ({"delegation": agent.delegation} if agent.delegation else {})
+        tokens = current_agent.set(agent), current_purse.set(purse)
+        try:
+            async with run.calls(agent.depth):
+                return await execute(
+                    tool, arguments, agent.grant, deadline=agent.deadline, workers=run.workers, origin=origin
+                )
+        finally:
+            current_agent.reset(tokens[0])
+            current_purse.reset(tokens[1])
+
+
+def _of_a_tool(problem: RlmError, tool: Tool) -> RlmError:
+    """What a tool failed with. Where a run that its handler waited for was ended, this one goes on."""
+    if isinstance(problem, RunError) and problem.terminal:
+        return ToolError(problem.kind, f"{tool.id}: {problem.message}", problem.detail)
+    return problem
 
 
 def _json_in(text: str) -> Any:
@@ -189,8 +221,8 @@ def _following(text: str, schema: dict[str, Any]) -> tuple[Any, str | None]:
         value = _json_in(text)
     except (ValueError, RecursionError):
         return None, "it holds no JSON"
-    found = violations(schema, value)
-    if found:
-        keys, _, message = found[0]
-        return None, f"at {'.'.join(map(str, keys)) or 'the top'}: {message}"
-    return value, None
+    no_json = problem_of_json(value)  # Python reads NaN, lone surrogates and any depth as JSON
+    if no_json is not None:
+        return None, str(no_json)
+    broken = mismatch(schema, value)
+    return (value, None) if broken is None else (None, broken)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +35,10 @@ SAME = {"prompt_catalog": "catalog", "skill_mode": "skills"}
 """Further spellings of an option."""
 
 
+EVIDENCE = ("signals", "needs", "sensors", "sensor", "history", "admitted", "retained")
+"""What of ``rlm.compile`` can be given for a run; all else in a compile is the run's own."""
+
+
 class Options(Noun):
     """The host's word on a run.
 
@@ -46,8 +50,8 @@ class Options(Noun):
         bindings: tools by name that plans of the host can call; no model ever sees one.
         catalog: the host's catalog, used as it is; without one a catalog of ``tools`` is made and destroyed.
         policy: the host's policy. ``prompt_compile_mode`` replaces its mode; ``prompt_compile_options`` are further
-            options of ``rlm.compile`` (``signals``, ``needs``, ``sensors``, ``admitted``).
-        signals, needs: evidence for the first compile.
+            options of ``rlm.compile``: those in ``EVIDENCE``.
+        signals: evidence for every compile; ``needs``: for the first one.
         skills: ``"on"`` (the bundled four), ``"off"``, or a profile; ``disable``: names to leave out.
         child_policy: what children may do: at most what this run may.
         budget: what the whole tree may take.
@@ -125,7 +129,7 @@ class Options(Noun):
     @pydantic.field_validator("tools", mode="before")
     @classmethod
     def _tools(cls, value: Any) -> Any:
-        if callable(value) or isinstance(value, str | Mapping):
+        if callable(value) or isinstance(value, str | Mapping) or not isinstance(value, Iterable):
             raise ValueError("a list of tools is wanted: write [tool], or bindings={name: tool}")
         return tuple(value)
 
@@ -136,9 +140,30 @@ class Options(Noun):
             raise ValueError(f"a list of strings is wanted, not one string: write [{value!r}]")
         return value
 
+    @pydantic.field_validator("prompt_compile_options")
+    @classmethod
+    def _evidence(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        for name in value:
+            if name not in EVIDENCE:
+                known = ", ".join(EVIDENCE)
+                raise ValueError(f"{name!r} is no option of a compile here{did_you_mean(name, EVIDENCE)}; known: {known}")
+        return value
+
+    @pydantic.field_validator("skills", mode="before")
+    @classmethod
+    def _skills(cls, value: Any) -> Any:
+        if isinstance(value, str) and value not in ("on", "off"):
+            raise ValueError(f"'on', 'off' or a Profile is wanted, not {value!r}{did_you_mean(value, ('on', 'off'))}")
+        return value
+
+    @property
+    def first_needs(self) -> tuple[str, ...]:
+        """What the host says is needed, for the first compile."""
+        return (*self.needs, *self.prompt_compile_options.get("needs", ()))
+
     @property
     def compile_options(self) -> dict[str, Any]:
-        """Further options of the first compile, checked by ``rlm.compile``."""
+        """Further options of every compile."""
         return {**self.prompt_compile_options, **({"signals": dict(self.signals)} if self.signals else {})}
 
     @property

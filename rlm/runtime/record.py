@@ -5,11 +5,18 @@ Handlers, providers and callables stay where they are: a replay needs what they 
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio.to_thread
+
 from rlm.catalog.catalog import Catalog
+from rlm.errors import ConfigurationError
 from rlm.model.base import plain
 from rlm.model.budget import Budget
 from rlm.model.policy import Policy
@@ -17,6 +24,7 @@ from rlm.model.turn import Admitted
 from rlm.model.unit import Trust, Unit
 from rlm.runtime.context.bodies import Filed, Held, pieces
 from rlm.runtime.context.context import Context, ContextKind, Document
+from rlm.runtime.context.guard import Guard
 from rlm.runtime.trace import FORMAT, Record, Trace
 from rlm.tools.tool import Tool
 
@@ -30,15 +38,24 @@ COMPILE_OPTIONS = ("signals", "sensors", "needs", "history", "admitted")
 """Options of ``compile`` that are JSON data as they are."""
 
 
-def record_run(run: Run, query: str, contexts: Mapping[str, Context], plan: Mapping[str, Any] | None) -> None:
-    """The first event of a trace."""
+async def record_run(run: Run, query: str, contexts: Mapping[str, Context], plan: Mapping[str, Any] | None) -> None:
+    """The first event of a trace. What has to be read for it is read in a thread, as long as somebody waits.
+
+    Raises: ContextError ``unreadable``, RunError ``trace_failed``.
+    """
     trace = run.trace
     if not trace.wanted:
         return
+    guard = Guard(math.inf)
+    try:
+        kept = partial(_all_kept, trace, contexts, guard)
+        documents = await anyio.to_thread.run_sync(kept, abandon_on_cancel=True) if contexts else {}
+    finally:
+        guard.end()
     options = run.options
     host = {
         "query": query,
-        "contexts": {name: _kept(trace, context) for name, context in contexts.items()},
+        "contexts": documents,
         "plan": plan,
         "policy": _policy(options.effective_policy),
         "child_policy": None if options.child_policy is None else _policy(options.child_policy),
@@ -87,20 +104,36 @@ def _tool(tool: Tool) -> dict[str, Any]:
         "effect": tool.effect.value,
         "capability": tool.capability,
         "trust": str(tool.trust),
+        "preflight_enforces": tool.preflight_enforces,
     }
 
 
-def _kept(trace: Trace, context: Context) -> dict[str, Any]:
+def _all_kept(trace: Trace, contexts: Mapping[str, Context], guard: Guard) -> dict[str, Any]:
+    return {name: _kept(trace, context, guard) for name, context in contexts.items()}
+
+
+def _kept(trace: Trace, context: Context, guard: Guard) -> dict[str, Any]:
     documents = []
     for member in context.members:
         body = member.body
-        row: dict[str, Any] = {"name": member.name, "digest": body.digest(), "bytes": body.size}
-        if isinstance(body, Filed) and body.size > MOST_COPIED:
-            row["path"] = str(body.path)
-        else:
+        row: dict[str, Any] = {"name": member.name, "bytes": body.size}
+        if not isinstance(body, Filed) or body.size <= MOST_COPIED:
+            row["digest"] = body.digest()
             trace.pieces(row["digest"], pieces(body))
+        else:
+            row["path"] = str(body.path)
+            row["digest"] = _digest(body, guard) if trace.kept else None
         documents.append(row)
     return {"kind": context.kind.value, "replaced": context.replaced, "documents": documents}
+
+
+def _digest(body: Filed, guard: Guard) -> str:
+    """SHA-256 of a large file. Raises: OutOfTime where nobody waits any more."""
+    digest = hashlib.sha256()
+    for piece in pieces(body):
+        guard.check()
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 # -- the other way ------------------------------------------------------------------------------------
@@ -129,7 +162,9 @@ class Host:
 
     def tools(self, kind: str) -> tuple[Tool, ...]:
         """The ``tools`` or the ``bound`` ones, as far as they are said; calling one is a mistake."""
-        return tuple(Tool(handler=_never, **{**row, "trust": Trust(row["trust"])}) for row in self.said[kind])
+        return tuple(
+            Tool(handler=_never, preflight=_never, **{**row, "trust": Trust(row["trust"])}) for row in self.said[kind]
+        )
 
     def options(self) -> dict[str, Any]:
         """Options of a completion."""
@@ -150,9 +185,18 @@ class Host:
     def _context(self, row: Mapping[str, Any]) -> Context:
         documents = []
         for each in row["documents"]:
-            body = Filed.at(Path(each["path"])) if "path" in each else Held(self._record.body(each["digest"]))
+            body = _unchanged(each) if "path" in each else Held(self._record.body(each["digest"]))
             documents.append(Document(each["name"], body))
         return Context(ContextKind(row["kind"]), tuple(documents), row["replaced"])
+
+
+def _unchanged(row: Mapping[str, Any]) -> Filed:
+    """A large file, if it is as it was. Raises: ConfigurationError ``unreadable_file``, ``changed_body``."""
+    found = Filed.at(Path(row["path"]))
+    body = replace(found, size=row["bytes"])  # what was appended later does not belong to it
+    if found.size < body.size or body.digest() != row["digest"]:
+        raise ConfigurationError("changed_body", f"{body.path} is not the file that it was", {"file": str(body.path)})
+    return body
 
 
 def _admitted(options: Mapping[str, Any]) -> tuple[Admitted, ...]:

@@ -17,14 +17,14 @@ import anyio.lowlevel
 
 from rlm.errors import ProviderError, RunError
 from rlm.model.base import canonical_json, digest_of
+from rlm.model.budget import Spent
 from rlm.providers.base import ProviderReply, ProviderRequest, Usage, Wire
 from rlm.providers.prices import Price
 from rlm.providers.retry import Retry
 from rlm.runtime.cancel import CancelToken
-from rlm.runtime.completion import error_of
-from rlm.runtime.trace import Record, request_key
+from rlm.runtime.completion import Completion, error_of
+from rlm.runtime.trace import Record, Trace, request_key
 from rlm.tools.outcome import ToolOutcome
-
 
 INTERRUPTED = ("timeout", "cancelled")
 
@@ -60,8 +60,16 @@ class Replay:
         errors = [row["error"] for row in record.of("end") if row["error"] is not None]
         kinds = [error["kind"] for error in errors if error["kind"] in INTERRUPTED]
         self.interruption = Interruption(kinds[0] if kinds else "")
+        self._left = {row["call"]: row["left"] for row in record.of("left")}
         self._windows = {row["role"] in ("leaf", "guest"): row["window"] for row in record.of("request")}
         self._outcomes = {row["call"]: ToolOutcome(**record.value(row["outcome"])) for row in record.of("tool")}
+        self._took: dict[str, dict[str, Any]] = {row["call"]: row.get("took", {}) for row in record.of("tool")}
+        steps = (row for row in record.of("step") if (row.get("what"), row.get("op")) == ("started", "tool"))
+        self._begun = {f"{row['agent']}.{row['turn']}:{row['step']}" for row in steps}
+
+    def left(self, call: str, now: dict[str, Any]) -> dict[str, Any]:
+        """What could still be taken at this place of the recorded run; ``now``, where it did not come there."""
+        return self._left.get(call, now)
 
     def window(self, *, leaf: bool) -> int | None:
         """Tokens that the recorded model could hold."""
@@ -75,30 +83,53 @@ class Replay:
             raise RunError("replay_differs", "this request was not sent in the recorded run", {"request": key})
         row = waiting.popleft()
         if "error" in row:
-            problem = _raised(row["error"])
+            problem = error_of(row["error"])
             if any(later["call"] == row["call"] for later in waiting):
                 self.again.add(id(problem))
             raise problem
         return ProviderReply(**{**row["reply"], "usage": Usage(**row["usage"])})
 
     def ends_here(self, request: ProviderRequest) -> bool:
-        """Whether this request was on its way, and had no reply, when the recorded run was interrupted. If so, the
-        replay is interrupted too."""
+        """Whether this request never had its reply: something ended what waited for it. What ended the recorded run
+        from outside ends the replay here; all else happens again by itself."""
         key = request_key(request)
-        if self._replies.get(key) or self._unanswered[key] <= 0 or not self.interruption.kind:
+        if self._replies.get(key) or self._unanswered[key] <= 0:
             return False
-        self.interruption.cancel()
+        if self.interruption.kind:
+            self.interruption.cancel()
         return True
 
-    def tool(self, call: str, arguments: Any) -> ToolOutcome:
-        """What a tool gave at this call. Raises: RunError ``replay_differs``."""
+    async def tool(self, call: str, arguments: Any) -> ToolOutcome:
+        """What a tool gave at this call; the end of the replay, where the recorded run was interrupted in it.
+
+        Raises: RunError ``replay_differs``.
+        """
         outcome = self._outcomes.get(call)
+        if outcome is None and call in self._begun and self.interruption.kind:
+            self.interruption.cancel()
+            await anyio.sleep_forever()
         if outcome is None:
             raise RunError("replay_differs", f"no tool was called at {call} in the recorded run", {"call": call})
         edited = outcome.consent is not None and outcome.consent.edited
         if not edited and digest_of(arguments) != digest_of(outcome.arguments):
             raise RunError("replay_differs", f"{outcome.tool} was called with other arguments", {"call": call})
         return outcome
+
+    def took(self, call: str) -> Spent:
+        """What the handler's requests and children took during this call: they are not sent or made again."""
+        return Spent(**self._took.get(call, {}))
+
+
+def ended_alike(record: Record, now: Completion) -> Completion:
+    """The result of a replay, if it is the recorded one; ``failed`` with ``replay_differs`` where it is not: what a
+    run that was interrupted had bound may depend on what was fastest then."""
+    for then in record.of("end"):
+        kinds = [None if error is None else error["kind"] for error in (then["error"], now.error)]
+        if (then["status"], then["value"], kinds[0]) != (now.status, Trace().body(now.value), kinds[1]):
+            differs = RunError("replay_differs", "the replay did not end as the recorded run did", {"then": kinds[0]})
+            if kinds[1] != differs.kind:
+                return now.model_copy(update={"status": "failed", "error": differs.to_dict()})
+    return now
 
 
 class ReplayRetry(Retry):
@@ -151,11 +182,3 @@ class ReplayProvider:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         return None
-
-
-def _raised(data: dict[str, Any]) -> Exception:
-    if data.get("phase") != ProviderError.phase:
-        return error_of(data)
-    return ProviderError(
-        data["kind"], data["message"], data["detail"], status=data.get("status"), retryable=bool(data.get("retryable"))
-    )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 
 from rlm.catalog.catalog import Catalog
-from rlm.compiler.compile import acompile
+from rlm.compiler.compile import compile
 from rlm.compiler.tokens import counter
 from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError
 from rlm.model.policy import DEFAULT_RESERVE_OUTPUT, Policy
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from rlm.compiler.view import CompiledContext
     from rlm.runtime.context.store import Store
     from rlm.runtime.replay import Replay
+
+MOST_WINDOW = 2**40
+"""Tokens: no model has so many; a provider that says more is mistaken."""
 
 OUTPUT_SHARE = 4
 """A reply may take the policy's output reserve, but at most one part in four of the model's window."""
@@ -69,7 +74,8 @@ class Asked:
 
 @dataclass
 class Run:
-    """What the agents of one tree share. Lives on one event loop."""
+    """What the agents of one tree share. Lives on one event loop. When it is ``over``, nothing is asked any more, not
+    even by a handler that was left behind."""
 
     options: Options
     catalog: Catalog
@@ -83,12 +89,14 @@ class Run:
     trace: Trace = field(default_factory=Trace)
     rng: random.Random = field(default_factory=random.Random)
     replay: Replay | None = None
+    over: bool = False
     slots: anyio.CapacityLimiter = field(init=False)
     workers: Workers = field(init=False)
     loop: Any = field(default_factory=anyio.lowlevel.current_token)
     windows: dict[Provider, int | None] = field(default_factory=dict)
-    _children: dict[int, anyio.CapacityLimiter] = field(default_factory=dict)
-    _shared: dict[str, _Shared] = field(default_factory=dict)
+    _places: dict[tuple[str, int], anyio.CapacityLimiter] = field(default_factory=dict)
+    _shared: dict[Hashable, _Shared] = field(default_factory=dict)
+    _waiting: list[tuple[frozenset[str], str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         width = self.options.budget.max_concurrent_subcalls
@@ -105,29 +113,68 @@ class Run:
     def children(self, depth: int) -> anyio.CapacityLimiter:
         """How many children of one depth work at the same moment. Each depth has its own places: who waits for a
         child never keeps that child from starting."""
-        return self._children.setdefault(depth, anyio.CapacityLimiter(self.options.budget.max_concurrent_subcalls))
+        return self._limiter("children", depth)
 
-    async def shared(self, key: str, work: Callable[[], Awaitable[Any]]) -> Any:
-        """The value of ``work``, done once for each key: who comes later waits for the first, and gets the same.
+    def calls(self, depth: int) -> anyio.CapacityLimiter:
+        """Likewise, how many tools agents of one depth have at work."""
+        return self._limiter("calls", depth)
 
-        Raises: what ``work`` raised.
+    def _limiter(self, what: str, depth: int) -> anyio.CapacityLimiter:
+        width = self.options.budget.max_concurrent_subcalls
+        return self._places.setdefault((what, depth), anyio.CapacityLimiter(width))
+
+    def left(self, call: str, account: Account) -> dict[str, Any]:
+        """What may still be taken at this place of the run, by budget field. Who works side by side sees it in the
+        order of replies; so it is written down, and a replay goes by what was there then."""
+        found = account.left() if self.replay is None else self.replay.left(call, account.left())
+        self.trace.event("left", call=call, left=found)
+        return found
+
+    async def shared(self, key: Hashable, lineage: tuple[str, ...], work: Callable[[], Awaitable[Any]]) -> Any:
+        """The value of ``work``, done once for each key: who comes later gets the value, and waits for it where it is
+        not there yet. A failure is shared with those who wait for it; what ended the first from outside (its deadline,
+        its budget) is nobody else's, and the next one does the work then.
+
+        Args:
+            lineage: the digests of the tasks that wait for this one; the last is that of ``work``.
+
+        Raises: what ``work`` raised; RunError ``cycle`` where the first waits for one of the lineage itself.
         """
-        known = self._shared.get(key)
-        if known is not None:
-            await known.done.wait()
-            return known.result()
+        *waiting, task = lineage
+        while (known := self._shared.get(key)) is not None:
+            if self._waits_for(task, waiting):
+                raise RunError("cycle", "whoever does this task waits for the one that asks for it")
+            entry = (frozenset(waiting), task)
+            self._waiting.append(entry)
+            try:
+                await known.done.wait()
+            finally:
+                self._waiting.remove(entry)
+            if not known.ended_early:
+                return known.result()
         mine = self._shared[key] = _Shared()
         try:
             mine.value = await work()
         except RlmError as problem:
             mine.problem = problem
+            mine.ended_early = isinstance(problem, RunError) and problem.terminal
         except BaseException:
-            del self._shared[key]  # cancelled: who waits for it is so too, or asks again
-            mine.problem = RunError("cancelled", "the same sub-task, asked by another step, was cancelled")
+            mine.ended_early = True
             raise
         finally:
+            if mine.ended_early or mine.problem is not None:
+                del self._shared[key]
             mine.done.set()
         return mine.result()
+
+    def _waits_for(self, task: str, others: Collection[str]) -> bool:
+        """Whether somebody who works on ``task``, at any depth, waits for one of the others."""
+        reached = [task]
+        for each in reached:
+            if each in others:
+                return True
+            reached += [goal for line, goal in self._waiting if each in line and goal not in reached]
+        return False
 
     # -- the one way to send ------------------------------------------------------------------------
 
@@ -137,7 +184,8 @@ class Run:
         there = self.catalog.units
         standing = tuple(unit for unit in (*self.standing, *asked.standing) if unit.id not in there)
         policy = _fitted(agent_policy(asked.policy, asked.withheld, standing), window)
-        return await acompile(
+        compiled = partial(
+            compile,
             self.catalog,
             asked.text,
             policy=policy,
@@ -147,11 +195,15 @@ class Run:
             tools="text",
             **{**self.options.compile_options, "needs": asked.needs},
         )
+        return await anyio.to_thread.run_sync(compiled, abandon_on_cancel=True)  # a deadline does not wait for it
 
     async def _window(self, provider: Provider) -> int | None:
-        """Tokens that a provider's model can hold; asked once in a run."""
+        """Tokens that a provider's model can hold; asked once in a run. Raises: ConfigurationError ``invalid_window``."""
         if provider not in self.windows:
-            self.windows[provider] = await provider.window()
+            window: Any = await provider.window()
+            if window is not None and (not isinstance(window, int) or not 0 < window <= MOST_WINDOW):
+                raise ConfigurationError("invalid_window", f"{provider.name} says that its window is {window!r} tokens")
+            self.windows[provider] = window
         return self.windows[provider]
 
     async def ask(self, asked: Asked, view: CompiledContext, schema: dict[str, Any] | None = None) -> ProviderReply:
@@ -191,7 +243,7 @@ class Run:
         self, asked: Asked, view: CompiledContext, provider: Provider
     ) -> Callable[[ProviderRequest, bytes, Reservation], Callable[[ProviderReply | RlmError], None]]:
         """Records each attempt of a request, and what came of it."""
-        units = view._snapshot.units
+        units = view.units
 
         def begins(
             request: ProviderRequest, body: bytes, reservation: Reservation
@@ -244,6 +296,7 @@ class _Shared:
     done: anyio.Event = field(default_factory=anyio.Event)
     value: Any = None
     problem: RlmError | None = None
+    ended_early: bool = False
 
     def result(self) -> Any:
         if self.problem is not None:

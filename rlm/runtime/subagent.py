@@ -6,22 +6,25 @@ budget, policy, command) is the host's, fixed when the tool is made, and out of 
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
 import anyio
+import anyio.lowlevel
 import pydantic
 from pydantic import Field
 
-from rlm.errors import ConfigurationError, RlmError, TimeoutPolicyError
+from rlm.errors import ConfigurationError, RlmError, RunError, TimeoutPolicyError
 from rlm.model.base import Noun
 from rlm.model.budget import Budget, Spent
 from rlm.model.policy import Policy
+from rlm.runtime.agent import SUBAGENT, Agent
 from rlm.runtime.answer import Outcome
+from rlm.runtime.children import in_time, subagent
 from rlm.runtime.commands import Commands, Delegation
 from rlm.runtime.completion import Completion
-from rlm.runtime.agent import SUBAGENT
 from rlm.runtime.operations import current_agent
 from rlm.runtime.options import Options
 from rlm.tools.tool import Effect, Tool
@@ -113,17 +116,21 @@ def resolved(requested: Any, timeouts: SubagentTimeouts, host_default: float, le
         host_default: seconds where nothing was asked for.
         left: seconds until the enclosing deadline; infinity where there is none.
 
-    Raises: TimeoutPolicyError ``invalid_timeout``, ``timeout_exceeds_maximum``.
+    Raises: TimeoutPolicyError ``invalid_timeout``, ``timeout_exceeds_maximum``; RunError ``timeout`` where none is
+    left.
     """
-    detail = {"requested": _shown(requested), "maximum": timeouts.maximum}
-    if requested is not None and (not math.isfinite(requested) or requested <= 0):
+    said = _shown(requested)
+    detail = {"requested": said, "maximum": timeouts.maximum}
+    if requested is not None and not 0 < requested < math.inf:
         raise TimeoutPolicyError("invalid_timeout", f"timeout_seconds must be more than 0, not {requested!r}", detail)
     if requested is not None and requested > timeouts.maximum:
-        what = f"timeout_seconds {requested:g} is above the maximum of {timeouts.maximum:g}"
+        what = f"timeout_seconds {'is' if said is None else f'{said:g} is'} above the maximum of {timeouts.maximum:g}"
         raise TimeoutPolicyError("timeout_exceeds_maximum", what, detail)
+    if left <= 0:
+        raise RunError("timeout", "the enclosing deadline has passed: a child would have no time", {"time_limit": 0})
     seconds = min(host_default, timeouts.maximum) if requested is None else float(requested)
     if left < seconds:
-        return Timeout(source="parent_bound", requested_seconds=requested, effective_seconds=max(0.0, left))
+        return Timeout(source="parent_bound", requested_seconds=requested, effective_seconds=left)
     source: Source = "default" if requested is None else "model_request"
     return Timeout(source=source, requested_seconds=requested, effective_seconds=seconds)
 
@@ -144,9 +151,11 @@ def subagent_tool(
     Args:
         timeouts: how long; ``subagent_timeout_default``, ``_max`` and ``_grace`` are its fields by their other names.
         child_policy: what a child may do: at most what its parent may.
-        options: options of ``complete`` for the child, ``budget`` first of all. Inside a run a child has that run's
-            model, catalog and tools.
-        commands, command: the host's commands, and the (id, fingerprint) of the one that this tool delegates for.
+        options: options of ``complete`` for the child. Inside a run ``budget`` and ``authority`` count, both under
+            the parent's; model, catalog, tools and all else are the run's. What the budget does not say is the
+            parent's; its ``max_recursion_depth`` counts from the child.
+        commands: the host's commands.
+        command: the (id, fingerprint) of the one that this tool delegates for.
 
     Raises: ConfigurationError for timeouts or options that cannot be.
     """
@@ -191,30 +200,42 @@ class _Handler:
 
     async def __call__(self, query: str, timeout_seconds: float | None = None) -> dict[str, Any]:
         parent = current_agent.get()
-        name = None if parent is None else parent.id
-        left = math.inf if parent is None else parent.deadline - anyio.current_time()
-        default = self._timeouts.default if self._timeouts.default is not None else _default_of(self._base)
-        timeout, delegation, child = _asked(timeout_seconds), None, None
+        if parent is None or parent.run.loop == anyio.lowlevel.current_token():
+            return (await self._delegated(query, timeout_seconds, parent)).to_dict()
+        there = parent.run.loop.native_token  # a handler in a thread, with an event loop of its own
+        call = asyncio.run_coroutine_threadsafe(self._delegated(query, timeout_seconds, parent), there)
+        return (await asyncio.wrap_future(call)).to_dict()
+
+    async def _delegated(self, query: str, requested: float | None, parent: Agent | None) -> SubagentResult:
+        """On the event loop of the parent's run."""
+        timeout, delegation = _asked(requested), None
         try:
-            timeout = resolved(timeout_seconds, self._timeouts, default, left)
+            timeout = resolved(requested, self._timeouts, self._default, _left(parent))
             delegation = self._delegation()
             budget = self._budget(timeout)
             if parent is None:
-                return (await self._alone(query, budget, timeout, delegation)).to_dict()
-            child = parent.subagent(query, budget, self._child_policy)
+                return await self._alone(query, budget, timeout, delegation)
+            carried = None if delegation is None else delegation.model_dump(mode="json")
+            child = subagent(
+                parent, query, budget, self._child_policy, authority=self._base.authority, delegation=carried
+            )
         except RlmError as problem:
-            return _refused(problem, timeout, name, delegation).to_dict()
-        child.note("delegated", delegation=None if delegation is None else delegation.model_dump(mode="json"))
-        value, error = await child.in_time()
+            return _refused(problem, timeout, None if parent is None else parent.id, delegation)
+        child.note("delegated", parent=parent.id, delegation=carried, timeout=timeout.model_dump(mode="json"))
+        value, error = await in_time(parent, child)
         return SubagentResult(
             status="ok" if error is None else "failed",
             value=value,
             error=None if error is None else error.to_dict(),
             usage=child.account.spent(child.seconds),
             timeout=timeout,
-            correlation=Correlation(parent=name, child=child.id),
+            correlation=Correlation(parent=parent.id, child=child.id),
             delegation=delegation,
-        ).to_dict()
+        )
+
+    @property
+    def _default(self) -> float:
+        return self._timeouts.default if self._timeouts.default is not None else _default_of(self._base)
 
     def _delegation(self) -> Delegation | None:
         if self._command is None or self._commands is None:
@@ -225,9 +246,7 @@ class _Handler:
         """The host's budget with this call's time and nothing else changed."""
         return self._base.budget.model_copy(update={"time_limit": timeout.effective_seconds})
 
-    async def _alone(
-        self, query: str, budget: Budget, timeout: Timeout, delegation: Delegation | None
-    ) -> SubagentResult:
+    async def _alone(self, query: str, budget: Budget, lasts: Timeout, delegation: Delegation | None) -> SubagentResult:
         """A completion of its own, where the tool is called outside of a run."""
         from rlm.runtime.complete import completed
 
@@ -238,7 +257,7 @@ class _Handler:
             value=done.value,
             error=done.error,
             usage=done.usage,
-            timeout=timeout,
+            timeout=lasts,
             correlation=Correlation(parent=None, child=done.run),
             delegation=delegation,
         )
@@ -269,7 +288,17 @@ def _asked(requested: Any) -> Timeout:
 
 
 def _shown(requested: Any) -> float | None:
-    return requested if isinstance(requested, int | float) and math.isfinite(requested) else None
+    """What was asked for, as far as JSON can say it."""
+    try:
+        return requested if math.isfinite(requested) else None
+    except (TypeError, OverflowError):
+        return None
+
+
+def _left(parent: Agent | None) -> float:
+    """Seconds until the first deadline that encloses this call; infinity where there is none."""
+    deadline = anyio.current_effective_deadline()
+    return (deadline if parent is None else min(deadline, parent.deadline)) - anyio.current_time()
 
 
 def _refused(problem: RlmError, timeout: Timeout, parent: str | None, delegation: Delegation | None) -> SubagentResult:
@@ -282,5 +311,5 @@ def _refused(problem: RlmError, timeout: Timeout, parent: str | None, delegation
     )
 
 
-def _nothing(arguments: dict[str, Any]) -> None:
+async def _nothing(arguments: dict[str, Any]) -> None:
     """The range of ``timeout_seconds`` is answered by the timeout policy, inside the envelope."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -9,6 +10,7 @@ from typing import Any
 
 from rlm.compiler.wire import wire_name
 from rlm.errors import ConfigurationError, ToolError, did_you_mean
+from rlm.tools.enforced import enforced
 from rlm.tools.function import as_tool
 from rlm.tools.registry import Registry
 from rlm.tools.tool import Tool
@@ -27,9 +29,8 @@ class Toolbox:
     def __init__(self, registered: Iterable[Tool], bindings: Mapping[str, Any]) -> None:
         self.registered = tuple(registered)
         self.bound = tuple(_named(name, item) for name, item in bindings.items())
-        ids = [tool.id for tool in self.all]
-        for id in ids:
-            if ids.count(id) > 1:
+        for id, times in Counter(tool.id for tool in self.all).items():
+            if times > 1:
                 raise ConfigurationError("duplicate_tool", f"{id} is registered or bound twice", {"tool": id})
 
     @property
@@ -51,8 +52,13 @@ class Toolbox:
 
     @cached_property
     def schemas(self) -> dict[str, dict[str, Any]]:
-        """The JSON Schema of the arguments, by every name."""
-        return {name: tool.schema for name, tool in self._by_name.items()}
+        """The JSON Schema that arguments are checked against, by every name: without what a preflight answers for."""
+        return {name: enforced(tool.schema, tool.preflight_enforces, tool.id) for name, tool in self._by_name.items()}
+
+    def checked(self, id: str, shown: dict[str, Any]) -> dict[str, Any]:
+        """The schema that a plan's arguments are checked against, where a request shows ``shown``."""
+        tool = self._by_name.get(id)
+        return self.schemas[id] if tool is not None and tool.preflight_enforces else shown
 
     def called(self, name: str) -> Tool:
         """The tool of a name. Raises: ToolError ``unknown_tool``."""

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rlm.errors import ConfigurationError
+from rlm.errors import ConfigurationError, RunError
 from rlm.model.base import canonical_json, digest_of
 from rlm.providers.base import ProviderRequest
 
@@ -23,6 +25,7 @@ FORMAT = 1
 SUFFIX = ".jsonl"
 STORE = ".d"
 
+_log = logging.getLogger("rlm.runtime")
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 Event = dict[str, Any]
@@ -35,11 +38,13 @@ class Trace:
 
     Args:
         path: a file with the suffix ``.jsonl``; it is replaced. None: nothing is written.
-        listener: called with every event, on the event loop; it must not wait.
+        listener: called with every event, on the event loop; it must not wait. One that raises is logged, and not
+            called again: who watches a run cannot end it.
         redact: called with every text before it is written; what it returns is stored under its own hash, so that
             such a trace can be read, but not replayed.
 
-    Raises: ConfigurationError ``wrong_suffix``; OSError where the file cannot be made.
+    Raises: ConfigurationError ``wrong_suffix``; OSError where the file cannot be made. When it cannot be written later
+    on, every method that writes raises RunError ``trace_failed``: what cannot be recorded is not done.
     """
 
     def __init__(
@@ -79,10 +84,18 @@ class Trace:
             row: Event = {"n": self._next, "event": kind, **data}
             self._next += 1
             if self._file is not None and not self._file.closed:
-                self._file.write(canonical_json(_redacted(row, self._redact)) + "\n")
-                self._file.flush()
+                line = canonical_json(_redacted(row, self._redact)) + "\n"
+                try:
+                    self._file.write(line)
+                    self._file.flush()
+                except OSError as problem:
+                    raise _failed(problem) from None
         if self._listener is not None:
-            self._listener(row)
+            try:
+                self._listener(row)
+            except Exception:
+                _log.exception("on_event raised at %r; it is not called again", kind)
+                self._listener = None
 
     def body(self, value: Any) -> str:
         """Store a body once and return the SHA-256 under which it is known.
@@ -92,27 +105,28 @@ class Trace:
         """
         data = value if isinstance(value, bytes) else _json(value)
         if self._redact is not None:
-            data = self._redact(data.decode("utf-8", "replace")).encode()
+            data = _said(self._redact, data.decode("utf-8", "replace")).encode()
         digest = hashlib.sha256(data).hexdigest()
         if self._file is not None:
             with self._lock:
                 if digest not in self._stored:
-                    self._stored.add(digest)
                     _write_once(self.store / digest, data)
+                    self._stored.add(digest)
         return digest
 
     def pieces(self, digest: str, pieces: Iterable[bytes]) -> None:
         """Store a body that is large, piece by piece, under a digest that the caller computed."""
         if self._file is None or digest in self._stored:
             return
-        self._stored.add(digest)
         _write_once(self.store / digest, *pieces)
+        self._stored.add(digest)
 
     def close(self) -> None:
         """Write no more. Twice is no error."""
         with self._lock:
             if self._file is not None:
-                self._file.close()
+                with suppress(OSError):  # what is left in it could not be written before
+                    self._file.close()
 
 
 def _json(value: Any) -> bytes:
@@ -124,10 +138,22 @@ def _redacted(value: Any, redact: Redact | None) -> Any:
     if redact is None:
         return value
     if isinstance(value, str):
-        return redact(value)
+        return _said(redact, value)
     if isinstance(value, dict):
         return {key: _redacted(item, redact) for key, item in value.items()}
     return [_redacted(item, redact) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _said(redact: Redact, text: str) -> str:
+    said: Any = redact(text)
+    if not isinstance(said, str):
+        kind = type(said).__name__
+        raise ConfigurationError("invalid_redaction", f"redact gave {kind} where the text to store is wanted")
+    return said
+
+
+def _failed(problem: OSError) -> RunError:
+    return RunError("trace_failed", f"the trace cannot be written: {problem.strerror or problem}")
 
 
 def request_key(request: ProviderRequest) -> str:
@@ -137,13 +163,20 @@ def request_key(request: ProviderRequest) -> str:
 
 
 def _write_once(path: Path, *pieces: bytes) -> None:
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
+    """Write a body that is not there yet; whole or not at all. Raises: RunError ``trace_failed``."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    if path.exists():
         return
-    with os.fdopen(descriptor, "wb") as file:
-        for piece in pieces:
-            file.write(piece)
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            for piece in pieces:
+                file.write(piece)
+        os.replace(part, path)
+    except OSError as problem:
+        raise _failed(problem) from None
+    finally:
+        part.unlink(missing_ok=True)
 
 
 # -- reading ------------------------------------------------------------------------------------------

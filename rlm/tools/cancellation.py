@@ -8,6 +8,8 @@ sees.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 
@@ -20,6 +22,7 @@ class Cancellation:
 
     def __init__(self) -> None:
         self._event = threading.Event()
+        self._watchers: list[Callable[[], object]] = []
 
     def __bool__(self) -> bool:
         return self._event.is_set()
@@ -39,6 +42,20 @@ class Cancellation:
     def set(self) -> None:
         """End the call. The library does it at the limit."""
         self._event.set()
+        for watcher in tuple(self._watchers):
+            watcher()
+
+    @contextmanager
+    def watched(self, watcher: Callable[[], object]) -> Iterator[None]:
+        """While this lasts, ``watcher`` is called when the call is over, in the thread that ends it; at once where it
+        is over already. It may be called more than once."""
+        self._watchers.append(watcher)
+        try:
+            if self:
+                watcher()
+            yield
+        finally:
+            self._watchers.remove(watcher)
 
 
 current: ContextVar[Cancellation | None] = ContextVar("rlm_cancellation", default=None)

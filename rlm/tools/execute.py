@@ -146,12 +146,12 @@ class _Call:
         else:
             work = ThreadWork(name, lambda: function(*given))
         await self._run(work, self.deadline, what)
-        said = work.value()
+        said = work.answer()
         if not hasattr(said, "__await__"):
             return said
         work = LoopWork(name, lambda: said)
         await self._run(work, self.deadline, what)
-        return work.value()
+        return work.answer()
 
     def _in_time(self, what: str) -> None:
         if anyio.current_time() >= self.deadline:

@@ -68,7 +68,7 @@ class Mismatch:
 
 
 class Check:
-    """A schema that was read: ``problem(value)`` says what is wrong with a value."""
+    """A schema that was read: ``problem(value)`` says what is wrong with a value, ``errors(value)`` all that is."""
 
     def __init__(self, schema: Any) -> None:
         self._validator = _validator(schema)
@@ -85,6 +85,14 @@ class Check:
                 return self._problem(value)
         except (TooMuchWork, RecursionError, Unresolvable, BadPattern):
             return Mismatch("", {"check": "one that ends in time"}, _clipped(value))
+
+    def errors(self, value: Any, seconds: float = ARGUMENT_SECONDS) -> list[ValidationError] | None:
+        """All that is wrong, as ``jsonschema`` says it; None where the check does not end in time."""
+        try:
+            with bounded(seconds):
+                return list(self._validator.iter_errors(value))
+        except (TooMuchWork, RecursionError, Unresolvable, BadPattern):
+            return None
 
     def _problem(self, value: Any) -> Mismatch | None:
         errors = self._validator.iter_errors(value)

@@ -176,7 +176,7 @@ class Tool:
         except ValueError as problem:
             raise self._invalid(str(problem)) from None
         seconds: Any = self.time_limit
-        if not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
             raise self._invalid(f"time_limit {self.time_limit!r}: a number of seconds above 0 is wanted")
         size: Any = self.max_result_bytes
         if not isinstance(size, int) or self.max_result_bytes < LEAST_RESULT_BYTES:

@@ -46,6 +46,15 @@ class Work:
             raise self.problem
         return self.result
 
+    def answer(self) -> Any:
+        """As ``value``, for a host's word: what would end a process or an event loop (SystemExit) is an error here."""
+        try:
+            return self.value()
+        except Exception:
+            raise
+        except BaseException as problem:
+            raise StoppedItself(f"{type(problem).__name__}: {problem}") from None
+
     def _end(self, result: Any, problem: BaseException | None) -> None:
         self.result, self.problem = result, problem
         self.done.set()
@@ -74,10 +83,11 @@ class LoopWork(Work):
             result = await self._function()
         except asyncio.CancelledError:
             problem = StoppedItself("it was cancelled")
-        except (Exception, SystemExit) as raised:  # noqa: BLE001 - a handler's; KeyboardInterrupt is the host's
+        except BaseException as raised:  # noqa: BLE001 - whatever it is, it belongs to whoever waits
             problem = raised
-        finally:
-            self._end(result, problem)
+        self._end(result, problem)
+        if isinstance(problem, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise problem  # Ctrl-C on the host's own loop is the host's; elsewhere it would only end our loop
 
 
 class ThreadWork(Work):
@@ -113,7 +123,7 @@ class ThreadWork(Work):
 
 
 class StoppedItself(Exception):
-    """A coroutine that was cancelled, or that cancelled itself."""
+    """Host code that was cancelled, that cancelled itself, or that would have ended more than itself."""
 
 
 async def supervise(work: Work, until: float) -> bool:

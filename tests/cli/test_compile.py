@@ -158,13 +158,28 @@ def test_a_reader_that_goes_away_is_no_crash(tools: Path, args: list[str]) -> No
     assert ended == (1, b"")
 
 
-@pytest.mark.parametrize("args", PRINTING, ids=" ".join)
+@pytest.mark.parametrize("args", [PRINTING[place] for place in (0, 1, 3, -1)], ids=" ".join)
 def test_a_full_disk_is_told_in_one_line(tools: Path, args: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         code, said = printing_to(full.fileno(), args, tools)
     (line,) = said.strip().splitlines()
     assert code == 1
     assert b"No space left on device" in line
+
+
+@pytest.mark.parametrize("stdout", ["/dev/full", "/dev/null"])
+def test_where_an_error_cannot_be_told_the_exit_code_says_it(tools: Path, stdout: str) -> None:
+    pins = ["--pin", "tool:nosuch"] if stdout == "/dev/null" else []
+    with Path("/dev/full").open("wb") as full, Path(stdout).open("wb") as out:
+        done = subprocess.run(
+            [str(RLM), "compile", "branch", "-c", str(tools), "--json", *pins],
+            stdout=out,
+            stderr=full,
+            timeout=SECONDS,
+            env=environment(),
+            check=False,
+        )
+    assert done.returncode == 1
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])

@@ -1,7 +1,8 @@
 :- encoding(utf8).
-:- module(index_probe, [ rarities/2, least/2 ]).
+:- module(index_probe, [ rarities/2, constants/2 ]).
 :- use_module('../../prolog/rlm_bridge', []).
-:- use_module('../../prolog/rlm_index', [least_rarity/1, rarity/3]).
+:- use_module('../../prolog/rlm_index', [least_rarity/1, rarity/3, synonym_factor/1, synonym_rarity/1]).
+:- use_module('../../prolog/rlm_evidence', [intent_least/1]).
 :- use_module(library(lists), [member/2]).
 
 /** <module> Numbers of the index, for the tests of what counts them elsewhere */
@@ -9,11 +10,14 @@
 :- multifile rlm_bridge:operation/2.
 
 rlm_bridge:operation(probe_rarities, index_probe:rarities).
-rlm_bridge:operation(probe_least_rarity, index_probe:least).
+rlm_bridge:operation(probe_constants, index_probe:constants).
 
 %   `Args`: pairs [Size, Frequency].
 rarities(Args, Rarities) :-
     findall(Rarity, ( member([Size, Frequency], Args), rarity(Size, Frequency, Rarity) ), Rarities).
 
-least(_, Least) :-
-    least_rarity(Least).
+constants(_, [Least, Factor, Rarity, Intent]) :-
+    least_rarity(Least),
+    synonym_factor(Factor),
+    synonym_rarity(Rarity),
+    intent_least(Intent).

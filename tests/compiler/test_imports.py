@@ -474,3 +474,29 @@ def test_a_source_tells_nothing_of_the_hosts_folders(catalog: rlm.Catalog, tmp_p
     view = rlm.compile(catalog, "read a file", tools="text", policy=rlm.Policy(capabilities={"*"}))
     assert 'source="tools.jsonl"' in view.data
     assert "secret-folder" not in json.dumps(view.messages("text"))
+
+
+# -- the one word of a group --------------------------------------------------------------------------
+
+
+def test_a_namespace_in_a_file_is_words_and_no_power() -> None:
+    catalog = rlm.Catalog([rlm.Unit("tool:git/push", description="Push commits")])
+    catalog.add_tool_list([{"name": "wipe", "namespace": "git", "description": "Remove everything"}], source="mail")
+    granted = {"tool:git/*", "git*", "tool:git"}
+    everything = {"tool:*"}
+
+    def reasons(text: str, unit: str = "tool:wipe", **policy: Any) -> list[str]:
+        return [reason.kind for reason in rlm.compile(catalog, text, policy=rlm.Policy(**policy)).explain(unit).reasons]
+
+    assert reasons("git wipe", capabilities=everything) == ["lexical"]
+    assert reasons("git wipe", capabilities=granted)[0] == "capability_missing"
+    assert reasons("git wipe", capabilities=everything, scope=granted)[0] == "out_of_scope"
+    assert "denied" not in reasons("git wipe", capabilities=everything, denied=granted)
+    assert "denied" in reasons("git wipe", "tool:git/push", capabilities=everything, denied=granted)
+    assert reasons("remove everything, but do not use git", capabilities=everything)[0] == "negated"
+
+
+def test_a_namespace_of_the_host_takes_the_place_of_the_files() -> None:
+    catalog = rlm.Catalog()
+    catalog.add_tool_list([{"name": "wipe", "namespace": "git", "description": "x"}], namespace="mail")
+    assert catalog["tool:wipe"].namespace == "mail"

@@ -131,6 +131,12 @@ def test_what_begins_a_word_is_close_to_it_where_it_begins_no_other() -> None:
     assert did_you_mean("", ["compiled"]) == ""
 
 
+def test_what_is_no_word_is_close_to_what_it_looks_like() -> None:
+    assert did_you_mean(404, ["4044", "x"]) == "; did you mean '4044'?"
+    assert did_you_mean("40", [404, None]) == "; did you mean '404'?"
+    assert did_you_mean(None, ["x"]) == ""
+
+
 # -- options and fields -----------------------------------------------------------------------------
 
 SAID: dict[str, tuple[Callable[[rlm.Catalog], Any], str]] = {
@@ -162,6 +168,46 @@ SAID: dict[str, tuple[Callable[[rlm.Catalog], Any], str]] = {
     "one unit": (lambda c: rlm.Catalog(REVIEW), "units: a list of units is wanted: write [unit]"),  # type: ignore[arg-type]
     "a lambda": (lambda c: c.add_tools([lambda x: x]), "has no name: rlm.tool(name=...)(function)"),
     "a partial": (lambda c: rlm.tool(functools.partial(undecorated)), "has no name: rlm.tool(name=...)(function)"),
+    "no units": (lambda c: rlm.Catalog(None), "units: a list of units is wanted, not None"),  # type: ignore[arg-type]
+    "an id twice": (
+        lambda c: rlm.Unit("tool:a", id="tool:b"),
+        "unit 'tool:a', field 'id': it is given twice, as 'tool:b' too",
+    ),
+    "a second text": (lambda c: rlm.Unit("tool:a", "text"), "unit 'tool:a' takes fields by name, not 'text'"),
+    "a field without a name": (lambda c: rlm.Policy(5), "Policy takes fields by name, not 5"),  # type: ignore[misc]
+    "a budget that is a truth": (
+        lambda c: rlm.Policy(budget=True),
+        "Policy, field 'budget': a number is wanted, not True",
+    ),
+    "a floor in quotes": (
+        lambda c: rlm.Policy(floor="0.5"),  # type: ignore[arg-type]
+        "Policy, field 'floor': a number is wanted, not '0.5'",
+    ),
+    "a time limit in quotes": (
+        lambda c: rlm.Budget(time_limit="5"),
+        "Budget, field 'time_limit': a number is wanted, not '5'",
+    ),
+    "a time limit that is a truth": (
+        lambda c: rlm.ask("x", c, model="local", time_limit=True),
+        "time_limit must be seconds, more than 0: True",
+    ),
+    "a tool's time limit that is a truth": (
+        lambda c: rlm.tool(effect="read", time_limit=True)(undecorated),
+        "time_limit True: a number of seconds above 0 is wanted",
+    ),
+    "a budget that is none": (lambda c: rlm.Budget.of(5), "budget: a Budget or a mapping is wanted, not 5"),  # type: ignore[arg-type]
+    "a word for a truth": (
+        lambda c: rlm.Unit("tool:x", mandatory="no"),
+        "unit 'tool:x', field 'mandatory': True or False is wanted, not 'no'",
+    ),
+    "bytes": (
+        lambda c: rlm.Unit("tool:x", content=b"abc"),
+        "unit 'tool:x', field 'content': text is wanted, not b'abc': decode it",
+    ),
+    "bytes among texts": (
+        lambda c: rlm.Unit("tool:x", aliases=["a", b"abc"]),
+        "unit 'tool:x', field 'aliases': text is wanted, not b'abc': decode it",
+    ),
     "no file": (lambda c: c.add_file("nope.jsonl"), "nope.jsonl: No such file or directory"),
 }
 

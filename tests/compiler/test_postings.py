@@ -265,7 +265,12 @@ def test_rarity_is_the_same_number_on_both_sides() -> None:
     ruled = engine().call("probe_rarities", pairs)
     assert ruled == [postings.rarity(size, frequency) for size, frequency in pairs]
     assert max(ruled) == 1000
-    assert engine().call("probe_least_rarity") == postings.LEAST_RARITY
+    assert engine().call("probe_constants") == [
+        postings.LEAST_RARITY,
+        postings.SYNONYM_FACTOR,
+        postings.SYNONYM_RARITY,
+        postings.INTENT_LEAST,
+    ]
 
 
 def test_without_numpy_the_rules_count(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -278,7 +278,9 @@ TRICKS = st.sampled_from(
 )
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 TEXTS = st.lists(TRICKS | WORDS, max_size=5).map("".join)
-NAMES = (TRICKS | WORDS).map(lambda text: re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", "", text)[:60].strip(" /") or "n")
+NAMES = (TRICKS | WORDS).map(
+    lambda text: re.sub(r"^[\s/]+|[\s/]+$", "", re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", "", text)[:60]) or "n"
+)
 
 
 @st.composite

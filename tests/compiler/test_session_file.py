@@ -341,3 +341,26 @@ def test_a_refused_file_leaves_the_session_before_it_open(saved: Saved, tmp_path
         file, f"catch(open_session({atom(bad)}), error(_, _), true)", "aggregate_all(count, active(_), N), print(N)"
     )
     assert printed == str(len(view.active))
+
+
+@pytest.mark.parametrize("format", ["1", "3", "'2'", "null"])
+def test_a_file_of_another_version_is_told_in_one_line_before_anything_of_it_is_read(
+    tmp_path: Path, format: str
+) -> None:
+    other = tmp_path / "other.rlm"
+    other.write_text(f"session({format},'f','english').\nfuture(term).\n")
+    (line,) = typed(f"open_session({atom(other)})")[1].strip().splitlines()
+    assert f"its format is {format}, and this version reads 2 only; compile and save it anew" in line
+
+
+def test_a_real_file_of_the_format_before_is_no_raw_error(saved: Saved, tmp_path: Path) -> None:
+    _, file = saved
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    older = tmp_path / "older.rlm"
+    kept = [line for line in lines if not line.startswith(("input('withheld'", "input('abstain'"))]
+    assert len(kept) == len(lines) - 2
+    older.write_text("".join(kept).replace("session(2,", "session(1,", 1), encoding="utf-8")
+    done = bare(f"open_session({atom(older)})")
+    assert done.returncode != 0
+    assert "get_dict" not in done.stderr
+    assert "its format is 1" in done.stderr

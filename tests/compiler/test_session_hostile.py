@@ -121,7 +121,7 @@ def test_what_is_no_regular_file_is_refused_unread(tmp_path: Path, kind: str) ->
         ("s", FIRST_LINE),
         ("empty.rlm", ""),
         ("late.rlm", f"floor(300).\n{FIRST_LINE}"),
-        ("future.rlm", "session(2,'f','english').\n"),
+        ("future.rlm", "session(3,'f','english').\n"),
         ("binary.rlm", "\x00\x01\x02"),
     ],
 )

@@ -79,3 +79,13 @@ def test_it_is_known_to_a_saved_session(catalog, tmp_path):
     view = rlm.compile(catalog, "hello", standing=[CONTRACT])
     text = view.save(tmp_path / "s.rlm").read_text()
     assert "instruction:contract" in text
+
+
+def test_a_view_has_the_units_that_it_was_compiled_from(catalog):
+    view = rlm.compile(catalog, "hello", standing=[CONTRACT])
+    assert set(view.units) == {*catalog.units, "instruction:contract"}
+    assert view.units["instruction:contract"] == CONTRACT
+    catalog.add(DIFF.model_copy(update={"description": "Changed"}), replace=True)
+    catalog.destroy()
+    assert view.units["tool:git_diff"] == DIFF
+    assert [view.units[id].digest for id in view.active] == [CONTRACT.digest]

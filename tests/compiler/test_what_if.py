@@ -10,6 +10,7 @@ import pytest
 
 import rlm
 from rlm.errors import CompileError
+from rlm.model.words import counted
 from tests.compiler.blocks import tool
 from tests.laws.generate import seeded_cases
 
@@ -114,7 +115,7 @@ def test_more_room_is_told_in_tokens_that_are_enough() -> None:
             (change,) = view.what_if("resource:tale").changes
             more = policy.model_copy(update={"budget": budget + change["budget"]})
             assert "resource:tale" in rlm.compile(catalog, "vault", policy=more).active
-            assert f"raise the budget by {change['budget']} tokens" in str(view.what_if("resource:tale"))
+            assert f"raise the budget by {counted(change['budget'], 'token')}" in str(view.what_if("resource:tale"))
     assert out
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from rlm import CompiledContext
 from tests.laws.facts import Facts
 
-EVIDENCE = frozenset({"name", "trigger", "lexical", "example", "history", "need", "sensor"})
+EVIDENCE = frozenset({"name", "trigger", "lexical", "example", "history", "intent", "need", "sensor"})
 IN = EVIDENCE | {"pinned", "selected_by_host", "retained", "dependency_of", "suggested_by", "all_tools"}
 OUT = frozenset(
     {
@@ -94,12 +94,18 @@ class Truth:
     def _history(self, id: str, row: Row) -> bool:
         return 1 <= row["turn"] <= len(self.view.turn.history) and row["score"] > 0
 
+    def _intent(self, id: str, row: Row) -> bool:
+        """The part stands in the text, and raises the unit to no more than the share that keeps it from starving."""
+        best = max(self.view.selection.scores, default=0)
+        own = self.view.selection.scores[self.view.selection.ranked.index(id)]
+        return words(row["part"]) in words(self.view.turn.text) and 0 < row["score"] <= own <= best
+
     def _need(self, id: str, row: Row) -> bool:
         return row["need"] in self.view.turn.needs and row["score"] > 0
 
     def _sensor(self, id: str, row: Row) -> bool:
         score = dict(dict(self.view.turn.sensors).get(row["sensor"], ())).get(id)
-        return score is not None and round(1000 * score) == row["score"]
+        return score is not None and 3 * round(1000 * score) == row["score"]
 
     # -- out: not eligible (the checker compares these with the facts as a whole) ---------------------
 
@@ -184,6 +190,7 @@ CHECKS: Mapping[str, Callable[[Truth, str, Row], bool]] = {
     "lexical": Truth._lexical,
     "example": Truth._example,
     "history": Truth._history,
+    "intent": Truth._intent,
     "need": Truth._need,
     "sensor": Truth._sensor,
     "capability_missing": Truth._capability_missing,

@@ -18,7 +18,7 @@ from tests.laws.facts import NARROWABLE, reached
 from tests.laws.generate import Case, cases, random_case, seeded_cases
 from tests.laws.survey import CATALOGS, Surveyed, allowed, facts_of, lawless, outcome, told_small
 
-ELSEWHERE = {"boosted", "vetoed", "example"}
+ELSEWHERE = {"boosted", "vetoed", "example", "intent"}
 """Reasons that come from a host's own rules, or that words of a description stand for."""
 
 BRUTE_SEEDS = range(100_000, 101_000)

@@ -199,3 +199,18 @@ def test_a_catalog_and_its_registry_stay_in_step(stdio: rlm.Catalog) -> None:
     stdio.remove("tool:today")
     assert "today" not in registry
     assert kind(called(stdio, "fails")) == "tool_failed"
+
+
+def test_no_callable_enters_a_unit_or_a_snapshot(stdio: rlm.Catalog) -> None:
+    import json
+    import pickle
+
+    from rlm.catalog.facts import said_of
+
+    assert len(stdio.registry) > 0
+    for unit in stdio.snapshot().units.values():
+        json.dumps(said_of(unit))
+        assert pickle.loads(pickle.dumps(unit)) == unit
+    for tool in stdio.registry:
+        with pytest.raises((pickle.PicklingError, AttributeError, TypeError)):
+            pickle.dumps(tool.handler)  # the handler is here, and only here

@@ -9,8 +9,8 @@ says(Reason, Text) :-
     sentence(Reason, Text).
 
 test(pinned, T == 'the host pinned it') :- says(_{kind: pinned}, T).
-test(lexical_with_words, T == 'words of the text count 1.20 (git 1.00, diff 0.20)') :-
-    says(_{kind: lexical, score: 1200, words: [[git, 1000], [diff, 200]]}, T).
+test(lexical_with_words, T == 'words of the text count 1.20 (git 1.00, diff as compar 0.20)') :-
+    says(_{kind: lexical, score: 1200, words: [[git, 1000, git], [diff, 200, compar]]}, T).
 test(conflict, T == 'tool:a is in conflict with tool:b, which came first') :-
     says(_{kind: conflict_with, unit: 'tool:b', through: 'tool:a'}, T).
 test(a_chain, T == 'it requires tool:b, which cannot be shown: the host denied it') :-

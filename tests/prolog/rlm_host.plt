@@ -135,7 +135,7 @@ test(unknown_handle, error(existence_error(rules, 999_999))) :-
     turn([rules-999_999], Args),
     host_rules(no_module, Args, [], _, _).
 
-test(forgotten, Forgotten == [true, false]) :-
+test(forgotten, Forgotten == [@(true), @(false)]) :-
     rules_load(_{source: 'veto(tool(x), _, no).', name: p}, Reply),
     rules_forget(_{rules: Reply.rules}, First),
     rules_forget(_{rules: Reply.rules}, Second),

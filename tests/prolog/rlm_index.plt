@@ -30,7 +30,7 @@ test(longer_texts_weigh_less, [true(A > B)]) :-
 
 weight(Description, W) :-
     vector(Description, V),
-    vector_score(V, [w(stone, 1000)], W).
+    vector_score(V, [w(stone, 1000, stone)], W).
 
 scores(Text, Scores, Handle) :-
     catalog_module(Handle, M),
@@ -46,7 +46,7 @@ test(postings_and_vectors_agree, A == B) :-
 weigh(M, Size, Text, Weights) :-
     rlm_words:terms(english, Text, Terms0),
     findall(T-1000, member(T, Terms0), Terms),
-    query_weights(M, Size, Terms, Weights).
+    query_weights(M, english, Size, Terms, Weights).
 
 both(A, B, Handle) :-
     scores('a stone bridge', A, Handle),

@@ -45,6 +45,53 @@ denied(S, T, C) :-
     get_dict(state, E, S),
     get_dict(text, E, [T|_]).
 
+test(explain_all_reasons, [S, Ks, T] == [hidden, [denied, no_evidence], 'the host denied it']) :-
+    with_tools(denied_and_not_asked_for(S, Ks, T)), !.
+
+denied_and_not_asked_for(S, Ks, T, C) :-
+    prompt_compile(C, _{text: 'git change', denied: [tool(project_search)]}, _{}, Compiled),
+    prompt_explain(Compiled, tool(project_search), E),
+    get_dict(state, E, S),
+    kinds(E, Ks),
+    get_dict(text, E, [T|_]).
+
+kinds(E, Ks) :-
+    get_dict(reasons, E, Rs),
+    findall(K, ( member(R, Rs), get_dict(kind, R, K) ), Ks).
+
+test(explain_with_its_evidence, [S, Ks] == [rejected, [capability_missing, denied, lexical]]) :-
+    with_tools(asked_for_and_shut(S, Ks)), !.
+
+asked_for_and_shut(S, Ks, C) :-
+    Input = _{text: 'git change', denied: [tool(git_diff)]},
+    prompt_compile(C, Input, _{capabilities: []}, Compiled),
+    prompt_explain(Compiled, tool(git_diff), E),
+    get_dict(state, E, S),
+    kinds(E, Ks0),
+    sort(Ks0, Ks).
+
+test(explain_as_it_was_compiled, Ks == [[no_evidence], [no_evidence], [lexical]]) :-
+    with_tools(registered_anew(Ks)), !.
+
+registered_anew([Ks1, Ks2, Ks3], C) :-
+    prompt_compile(C, _{text: 'git change'}, _{}, Old),
+    explained_kinds(Old, Ks1),
+    prompt_catalog_register(C, _{unit: tool(project_search), description: 'Search git'}, _{}),
+    explained_kinds(Old, Ks2),
+    prompt_compile(C, _{text: 'search'}, _{}, New),
+    explained_kinds(New, Ks3).
+
+explained_kinds(Compiled, Ks) :-
+    prompt_explain(Compiled, tool(project_search), E),
+    kinds(E, Ks).
+
+test(explain_what_is_not_there, error(existence_error(unit, tool(nothing)))) :-
+    with_tools(not_there).
+
+not_there(C) :-
+    prompt_compile(C, _{text: 'git change'}, _{}, Compiled),
+    prompt_explain(Compiled, tool(nothing), _).
+
 test(registry, Us == [tool(a), tool(b)]) :-
     prompt_catalog_create(C),
     prompt_catalog_register_tool_registry(C, [_{name: "a"}, _{name: b, description: "x"}], _{}, Us),

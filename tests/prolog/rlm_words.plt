@@ -35,6 +35,9 @@ test(double_space_and_nbsp, Ts == [w(do, do), w(not, not)]) :- tokens('do \u00a0
 test(identifier_is_one_token, [true(Fs == [git_diff, 'github/create_issue', 'foo.bar'])]) :-
     tokens('git_diff github/create_issue foo.bar', Ts),
     findall(F, member(w(F, _), Ts), Fs).
+test(a_variant_is_one_token, Fs == ['search@2', 'a', 'find#3']) :-
+    tokens('search@2 @a find#3', Ts),
+    findall(F, member(w(F, _), Ts), Fs).
 test(punctuation, Ts == [p('`'), w(ls, ls), p('`'), p(',')]) :- tokens('`ls`,', Ts).
 test(empty, Ts == []) :- tokens('', Ts).
 test(memory_changes_nothing, A == B) :-

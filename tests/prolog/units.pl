@@ -59,7 +59,7 @@ attribute(Attribute, D0, D) :-
 question(Changes, Args) :-
     Args = _{ text: '', history: [], needs: [], signals: [], sensors: [], words: null, admitted: [],
               retained: [], standing: [], selected: [], denied: [], disabled: [], capabilities: null, withheld: [], scope: null,
-              mode: compiled, limit: 64, floor: 300, relative_floor: 0, rules: null }.put(Changes).
+              mode: compiled, limit: 64, floor: 300, relative_floor: 0, abstain: 0, rules: null }.put(Changes).
 
 answer(Changes, Reply, Handle) :-
     question(Changes, Args),

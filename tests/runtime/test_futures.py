@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import threading
 
 import anyio
@@ -16,11 +18,24 @@ from tests.support.loopback import Loopback, stalls
 OK = plan(final("ok"))
 
 
+class Door:
+    """What any thread opens, once, and any event loop waits for."""
+
+    def __init__(self) -> None:
+        self._opened: concurrent.futures.Future[None] = concurrent.futures.Future()
+
+    def set(self) -> None:
+        self._opened.set_result(None)
+
+    async def wait(self) -> None:
+        await asyncio.shield(asyncio.wrap_future(self._opened))
+
+
 class Gate:
     """A provider that answers when it is told to, and counts."""
 
     def __init__(self) -> None:
-        self.open = threading.Event()
+        self.open = Door()
         self.asked = 0
         self.inside = 0
         self.most = 0
@@ -30,8 +45,7 @@ class Gate:
         self.asked += 1
         self.inside += 1
         self.most = max(self.most, self.inside)
-        while not self.open.is_set():
-            await anyio.sleep(0.005)
+        await self.open.wait()
         self.inside -= 1
         return OK
 
@@ -101,9 +115,10 @@ def test_one_that_waits_for_a_place_can_be_cancelled():
     first, second = (pool.submit(word, model=gate.provider) for word in ("a", "b"))
     assert second.status == "waiting"
     second.cancel()
+    assert second.result(10).error["kind"] == "cancelled"
+    assert (first.status, pool.running, pool.waiting) == ("running", 1, 0)
     gate.open.set()
     assert first.result(10).status == "ok"
-    assert second.result(10).error["kind"] == "cancelled"
     assert gate.asked == 1
 
 

@@ -10,7 +10,7 @@ from rlm.symbolic import locate
 from tests.plunit import swipl
 
 FACE = resources.prolog_dir() / "rlm.pl"
-FIRST_LINE = "session(1,'f','english').\n"
+FIRST_LINE = "session(2,'f','english').\n"
 
 
 def bare(*goals: str) -> subprocess.CompletedProcess[str]:

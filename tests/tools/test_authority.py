@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import asyncio
 from typing import Any
 
@@ -145,7 +146,14 @@ async def test_a_refusal_carries_its_reason() -> None:
     assert (outcome.consent.given, outcome.consent.reason) == (None, "too late")
 
 
-@pytest.mark.parametrize("approve", [lambda request: 1 / 0, lambda request: 7, lambda request: "allow_onec"])
+async def leaves(request: object) -> bool:
+    sys.exit(1)
+
+
+@pytest.mark.parametrize(
+    "approve",
+    [lambda request: 1 / 0, lambda request: 7, lambda request: "allow_onec", lambda request: sys.exit(1), leaves],
+)
 async def test_an_approver_that_goes_wrong_approves_nothing(approve: Any) -> None:
     outcome = await call(acting("write"), {"path": "a"}, rlm.Grant(approve=approve))
     assert (outcome.status, kind(outcome)) == (Status.REFUSED, "approval_failed")

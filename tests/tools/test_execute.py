@@ -331,6 +331,8 @@ class Nameless(Exception):
         (Nameless(), "Nameless"),
         (TimeoutError(), "TimeoutError"),
         (asyncio.CancelledError(), "CancelledError"),
+        (GeneratorExit(), "GeneratorExit"),
+        (BaseExceptionGroup("both", [SystemExit(1)]), "BaseExceptionGroup"),
     ],
 )
 @pytest.mark.parametrize("way", ["sync", "async"])

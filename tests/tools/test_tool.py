@@ -91,7 +91,7 @@ def test_what_the_library_fills_in_is_not_in_the_schema() -> None:
 
 def test_a_schema_can_be_given() -> None:
     schema = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
-    made = rlm.tool(schema=schema)(lambda **given: given)
+    made = rlm.tool(name="given", schema=schema)(lambda **given: given)
     assert made.schema == schema
     assert not made.typed
 
@@ -119,7 +119,7 @@ def test_only_an_importable_sync_handler_that_does_more_than_read_is_isolated_by
     assert rlm.tool(effect="write", isolated=False)(handlers.whoami).place is Place.THREAD
     assert rlm.tool(effect="read", isolated=True)(handlers.awaited).place is Place.PROCESS
     assert rlm.tool(effect="write")(handlers.Shelf.plain).place is Place.PROCESS
-    assert rlm.tool(effect="write")(lambda: 1).place is Place.THREAD
+    assert rlm.tool(name="one", effect="write")(lambda: 1).place is Place.THREAD
     assert handlers.note.place is Place.PROCESS
     assert handlers.note.address == "tests.tools.handlers:note"
 

@@ -51,23 +51,18 @@ def violations(schema: dict[str, Any], value: Any) -> list[Found]:
     Nothing, where the schema is none that can be applied: that was said when it was registered, and is said again
     when the tool is called.
     """
-    from referencing.exceptions import Unresolvable
-
-    from rlm.tools.keywords import TooMuchWork, bounded
-    from rlm.tools.patterns import BadPattern
     from rlm.tools.schema import check_of
 
+    try:
+        errors = check_of(schema, "schema").errors(value, SECONDS) or []
+    except ConfigurationError:
+        return []
     whole = not _unknown(value)
     found: list[Found] = []
-    try:
-        check = check_of(schema, "schema")
-        with bounded(SECONDS):
-            for error in check._validator.iter_errors(value):
-                if whole or _is_certain(error):
-                    said = str(error.message).replace(repr(ANYTHING)[1:-1], "...")
-                    found.append((list(error.absolute_path), str(error.validator), said[:200]))
-    except (ConfigurationError, TooMuchWork, RecursionError, Unresolvable, BadPattern):
-        return []
+    for error in errors:
+        if whole or _is_certain(error):
+            said = str(error.message).replace(repr(ANYTHING)[1:-1], "...")
+            found.append((list(error.absolute_path), str(error.validator), said[:200]))
     return sorted(found, key=lambda row: [str(key) for key in row[0]])
 
 

@@ -103,8 +103,9 @@ class MCPClient:
     async def aopen(self) -> None:
         """Connect, and read what the server offers. An open connection stays as it is.
 
-        Raises: ToolError ``not_connected``, with the reason, and nothing is left running then; ConfigurationError
-            ``mcp_missing`` where the extra is not installed.
+        Raises:
+            ToolError: ``not_connected``, with the reason; nothing is left running then.
+            ConfigurationError: ``mcp_missing``, where the extra is not installed.
         """
         _check_sdk()
         with self._guard:

@@ -41,16 +41,15 @@ HeadersCallable: TypeAlias = Callable[[], Mapping[str, str]]
 class MCPLimits(Noun):
     """What one server may take. Times are seconds.
 
-    Args:
-        connect_seconds: to start or reach it, agree on a protocol and read its lists.
-        answer_seconds: for a prompt, a resource, or one page of a list.
-        reconnect_seconds: that a call waits for a connection which was lost.
-        ping_seconds: between two questions whether a server over HTTP is still there.
-        close_seconds: that a process has to end by itself before its group is killed.
-        max_message_bytes: of one message from it.
-        max_items: of its tools, of its prompts and of its resources; what is more is left out, with a finding.
-        max_pages: of one list.
-        max_content_bytes: of a prompt or a resource that the host asks for.
+    - ``connect_seconds``: to start or reach it, agree on a protocol and read its lists.
+    - ``answer_seconds``: for a prompt, a resource, or one page of a list.
+    - ``reconnect_seconds``: that a call waits for a connection which was lost.
+    - ``ping_seconds``: between two questions whether a server over HTTP is still there.
+    - ``close_seconds``: that a process has to end by itself before its group is killed.
+    - ``max_message_bytes``: of one message from it.
+    - ``max_items``: of its tools, of its prompts and of its resources; what is more is left out, with a finding.
+    - ``max_pages``: of one list.
+    - ``max_content_bytes``: of a prompt or a resource that the host asks for.
     """
 
     connect_seconds: float = Field(default=30.0, gt=0, le=600)

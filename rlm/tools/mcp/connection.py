@@ -83,7 +83,7 @@ class Connection:
             raise self._error("tool_failed", f"{tool.name}: {said}", tool=tool.unit.id)
         if tool.output_schema is not None:
             self._check_result(tool, result.structured_content)
-        return scrubbed(value_of(result), self._server)
+        return value_of(result)
 
     def _check_current(self, tool: ServerTool) -> None:
         now = self.listing.tools.get(tool.name)

@@ -13,7 +13,6 @@ import mcp_types as types
 from rlm.errors import ToolError
 from rlm.model.turn import Message
 
-MAX_ERROR = 500
 MAX_LINK_TEXT = 500
 
 

@@ -7,6 +7,7 @@ import importlib.metadata
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -18,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from rlm.tools.mcp.codes import BROKEN_OFF, SESSION_ENDED, UNREACHED
-from rlm.tools.mcp.config import HTTPServer, MCPLimits, ServerConfig, StdioServer
+from rlm.tools.mcp.config import HTTPServer, MCPLimits, ServerConfig, StdioServer, scrubbed
 from rlm.tools.mcp.listing import Finding, Listing, Reader, finding
 from rlm.tools.mcp.sieve import Inbox, Outbox, Sieve
 from rlm.tools.mcp.stdio import Child, stdio_transport
@@ -265,7 +266,11 @@ async def opened(config: ServerConfig, session: Session) -> AsyncIterator[None]:
     async with transport as (read, write):
         inbox = Inbox(read, session.flooded)
         session._sieve = Sieve(
-            inbox, Outbox(write, inbox), version=lambda: session._sdk.protocol_version, most=limits.max_items
+            inbox,
+            Outbox(write, inbox),
+            version=lambda: session._sdk.protocol_version,
+            most=limits.max_items,
+            clean=partial(scrubbed, server=config),
         )
         session._sdk = ClientSession(
             dispatcher=session._sieve,

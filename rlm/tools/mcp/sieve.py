@@ -30,18 +30,27 @@ class Sieve(JSONRPCDispatcher):
     Args:
         version: the protocol that was agreed on.
         most: rows of one page.
+        clean: takes secrets out of an answer.
     """
 
-    def __init__(self, read: Any, write: Any, *, version: Callable[[], str | None], most: int) -> None:
+    def __init__(
+        self,
+        read: Any,
+        write: Any,
+        *,
+        version: Callable[[], str | None],
+        most: int,
+        clean: Callable[[dict[str, Any]], dict[str, Any]],
+    ) -> None:
         super().__init__(read, write)
-        self._version, self._most = version, most
+        self._version, self._most, self._clean = version, most, clean
         self.rows: list[dict[str, Any]] = []
         self.refused: list[tuple[Any, str]] = []
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: Any = None, **more: Any
     ) -> dict[str, Any]:
-        raw = await super().send_raw_request(method, params, opts, **more)
+        raw = self._clean(await super().send_raw_request(method, params, opts, **more))
         key = ROWS.get(method)
         if key is None or not isinstance(raw.get(key), list):
             return raw

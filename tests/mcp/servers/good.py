@@ -25,7 +25,6 @@ from mcp.server.stdio import stdio_server
 from pydantic import BaseModel, Field
 
 server = MCPServer("a-name-of-its-own", title="Test server", version="1.2", instructions="Ask for weather by city.")
-calls: list[str] = []
 
 
 class Weather(BaseModel):

@@ -1,0 +1,75 @@
+"""Static word vectors that lie as data in the package ``wordllama`` (MIT), whose own code is not run.
+
+A text's vector is the mean of the vectors of its tokens: 32,000 tokens, 256 numbers each, no network, no model
+to load but 16 MB of numbers.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import struct
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlm.compiler.sensor import Embedder
+from rlm.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+PACKAGE = "wordllama"
+WEIGHTS = "weights/l2_supercat_256.safetensors"
+TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+_KINDS = {"F16": "<f2", "F32": "<f4"}
+
+
+@cache
+def embedder() -> Embedder:
+    """From texts to their vectors, loaded once a process.
+
+    Raises:
+        ConfigurationError: ``no_vectors`` where the package is not there, or has other data than is known.
+    """
+    found = importlib.util.find_spec(PACKAGE)
+    places = list(found.submodule_search_locations or ()) if found is not None else []
+    home = Path(places[0]) if places else Path()
+    if not places or not (home / WEIGHTS).is_file() or not (home / TOKENIZER).is_file():
+        raise ConfigurationError(
+            "no_vectors",
+            "the word vectors are not installed: pip install 'prolog-rlm[semantic]', or give Sensor(embed)",
+        )
+    from tokenizers import Tokenizer
+
+    table = _table(home / WEIGHTS)
+    tokenizer: Any = Tokenizer.from_file(str(home / TOKENIZER))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+
+    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        vectors = np.zeros((len(texts), table.shape[1]), dtype=np.float32)
+        for place, encoding in enumerate(tokenizer.encode_batch(list(texts), add_special_tokens=False)):
+            if encoding.ids:
+                vectors[place] = table[encoding.ids].astype(np.float32).mean(axis=0)
+        return vectors
+
+    return embed
+
+
+def _table(path: Path) -> NDArray[np.float16]:
+    """The one matrix of a safetensors file, mapped into memory."""
+    import numpy as np
+
+    with path.open("rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(length))
+    rows = [row for name, row in header.items() if name != "__metadata__"]
+    if len(rows) != 1 or rows[0]["dtype"] not in _KINDS:
+        raise ConfigurationError("no_vectors", f"{path} holds no matrix of word vectors that is known")
+    start = 8 + length + int(rows[0]["data_offsets"][0])
+    return np.memmap(path, dtype=_KINDS[rows[0]["dtype"]], mode="r", offset=start, shape=tuple(rows[0]["shape"]))
