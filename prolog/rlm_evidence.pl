@@ -9,7 +9,7 @@
             intent_least/1        % ?Score
           ]).
 :- set_prolog_flag(optimise, true).           % arithmetic in place; this file only
-:- use_module(library(apply), [foldl/4, maplist/3, maplist/4]).
+:- use_module(library(apply), [foldl/4, maplist/3, maplist/4, maplist/5]).
 :- use_module(library(assoc), [get_assoc/3, list_to_assoc/2, put_assoc/4]).
 :- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, nth1/3, reverse/2, subtract/3]).
 :- use_module(library(pairs), [pairs_keys_values/3, pairs_values/2]).

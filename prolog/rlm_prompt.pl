@@ -143,7 +143,7 @@ prompt_compile(prompt_catalog(Handle), Input, Options, Compiled) :-
     Question = _{ catalog: Handle, text: Text, history: [], needs: Needs, signals: Signals, sensors: [],
                   words: null, admitted: [], retained: [], standing: [], selected: Selected, denied: Denied,
                   disabled: Disabled, capabilities: Capabilities, withheld: [], scope: Scope, mode: Mode, limit: Limit,
-                  floor: 300, relative_floor: 500, abstain: 800, rules: null },
+                  floor: 300, relative_floor: 400, abstain: 800, rules: null },
     select(Question, Reply),
     (   get_dict(error, Reply, Error)
     ->  throw(error(configuration(Error), _))

@@ -49,7 +49,7 @@ class Policy(Noun):
     mode: Mode = Mode.COMPILED
     candidate_limit: int = Field(default=64, ge=0, le=100_000)
     floor: float = Field(default=0.3, ge=0, le=1000)
-    relative_floor: float = Field(default=0.5, ge=0, le=1)
+    relative_floor: float = Field(default=0.4, ge=0, le=1)
     abstain: float = Field(default=0.8, ge=0, le=1000)
     budget: int | None = Field(default=None, ge=0)
     window: int = Field(default=DEFAULT_WINDOW, gt=0)
@@ -72,7 +72,7 @@ class Policy(Noun):
             mode: Mode | Literal["compiled", "all_tools"] = Mode.COMPILED,
             candidate_limit: int = 64,
             floor: float = 0.3,
-            relative_floor: float = 0.5,
+            relative_floor: float = 0.4,
             abstain: float = 0.8,
             budget: int | None = None,
             window: int = DEFAULT_WINDOW,

@@ -102,7 +102,7 @@ def _at_url(model: str) -> Provider:
 
 
 def _checked(provider: Provider) -> Provider:
-    wanted = ("name", "model", "wire", "enforces_schema", "window", "encode", "send", "aclose", "__aenter__", "__aexit__")
+    wanted = "name model wire enforces_schema window encode send aclose __aenter__ __aexit__".split()
     missing = [member for member in wanted if not hasattr(provider, member)]
     if missing:
         raise ConfigurationError(

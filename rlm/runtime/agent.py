@@ -58,9 +58,8 @@ class Agent:
 
     ``deadline`` is absolute, on the event loop's clock. ``lineage`` are the digests of the tasks of its ancestors and
     of its own; ``inputs`` what plans may name as ``{"input": ...}``, contexts as handles. ``deepest`` is the depth at
-    which an agent of its line has no children; ``follows`` says that its plan was given to it, so that no turn of its
-    own is to come. ``delegation`` says which command of the host its task carries, as
-    inert data.
+    which an agent of its line has no children. ``delegation`` says which command of the host its task carries, as inert
+    data.
     """
 
     run: Run
@@ -74,7 +73,6 @@ class Agent:
     deadline: float
     depth: int = 0
     deepest: int = 0
-    follows: bool = False
     lineage: tuple[str, ...] = ()
     delegation: Mapping[str, Any] | None = None
     bound: dict[str, Any] = field(default_factory=dict)
@@ -96,15 +94,16 @@ class Agent:
     @property
     def withheld(self) -> frozenset[str]:
         """The capabilities that it does not have now."""
-        return self._withheld(self.account.left())
+        return self._withheld(self.account.left(), spare=0)
 
-    def _withheld(self, left: Left) -> frozenset[str]:
+    def _withheld(self, left: Left, *, spare: int) -> frozenset[str]:
+        """What it does not have where so much is left, less ``spare`` model calls that are spoken for."""
         out: set[str] = set()
         if self.run.leaf is None:
             out |= {RECURSE, MODEL}
         if self.depth >= self.deepest:
             out.add(RECURSE)
-        if left["max_model_calls"] <= (0 if self.follows else 1):  # the one that is left is for the next turn
+        if left["max_model_calls"] <= spare:
             out |= {RECURSE, MODEL}
         if RECURSE in out:
             out.add(f"tool:{SUBAGENT}")
@@ -198,7 +197,7 @@ class Agent:
     ) -> tuple[Asked, CompiledContext, Frame]:
         """What the next request shows, and what a plan in its reply may name. Compacts what has become too long."""
         left = self.run.left(call, self.account)
-        withheld = self._withheld(left)
+        withheld = self._withheld(left, spare=1)  # this very request
         ops = self._ops(withheld, left)
         if not any(unit.kind in CALLABLE for unit in self.run.catalog.units.values()):
             ops = ops - {"tool"}  # known without a compile
@@ -351,7 +350,6 @@ class Agent:
                 deadline=self.deadline,
                 depth=self.depth + 1,
                 deepest=self.deepest,
-                follows=plan is not None,
                 lineage=(*self.lineage, task),
                 delegation=self.delegation,
             )
@@ -359,7 +357,7 @@ class Agent:
 
         return await self.run.shared((task, *means, self.account.budget), (*self.lineage, task), answered)
 
-    def valid(self, plan: Mapping[str, Any]) -> ValidPlan:
+    def valid(self, plan: Any) -> ValidPlan:
         """A plan that the host wrote, or that a plan has for a child, checked. Raises: PlanError."""
         return validate(dict(plan) if isinstance(plan, Mapping) else plan, self.host_frame())
 

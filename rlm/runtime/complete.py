@@ -6,7 +6,7 @@ What can be wrong with the host's word is raised before anything is sent; what h
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import anyio
 from rlm.catalog.catalog import Catalog
 from rlm.errors import ConfigurationError, RlmError, RunError
 from rlm.model.base import digest_of
-from rlm.model.plan import ValidPlan
+from rlm.model.plan import PlanError, ValidPlan
 from rlm.model.turn import Turn, turn_of
 from rlm.model.unit import Unit
 from rlm.runtime.agent import Agent
@@ -76,6 +76,8 @@ async def arun_plan(plan: Mapping[str, Any], context: Any = None, *, query: str 
 
     Raises: PlanError where it is no valid plan; ConfigurationError.
     """
+    if plan is None:
+        raise PlanError("wrong_type", 'a plan is wanted: {"steps": [...]}', {"path": ""})
     return await _completed(_host(query, context, Options.of(**options), planned=True), plan)
 
 
@@ -177,7 +179,7 @@ async def _completed(host: _Host, plan: Mapping[str, Any] | None) -> Completion:
     started = anyio.current_time()
     trace: Trace | None = None
     try:
-        agent = _root(host, _deadline(started, host), follows=plan is not None)
+        agent = _root(host, _deadline(started, host))
         valid = None if plan is None else agent.valid(plan)
         trace = agent.run.trace = Trace(host.options.trace, listener=host.options.on_event, redact=host.options.redact)
         value, error = await _answered(agent, host, plan, valid)
@@ -195,7 +197,7 @@ def _deadline(started: float, host: _Host) -> float:
     return own if outer is None or outer.run.over else min(own, outer.deadline)
 
 
-def _root(host: _Host, deadline: float, *, follows: bool) -> Agent:
+def _root(host: _Host, deadline: float) -> Agent:
     options = host.options
     store = Store(tokenizer=options.effective_policy.tokenizer)
     inputs: dict[str, Any] = {"query": host.query} if host.query else {}
@@ -222,7 +224,6 @@ def _root(host: _Host, deadline: float, *, follows: bool) -> Agent:
         account=run.account,
         deadline=deadline,
         deepest=options.budget.max_recursion_depth,
-        follows=follows,
         lineage=(digest_of([host.query, inputs.get("context"), None]),),
     )
 
@@ -233,13 +234,12 @@ async def _answered(
     """The value, or why there is none; by the deadline, and with nothing left running."""
     run, token, call = agent.run, agent.run.options.cancel, current.get()
     outer = CancelToken()  # ends with the tool call whose handler asks for this run, if one does
-    with ExitStack() as stack:
-        scope = stack.enter_context(anyio.CancelScope(deadline=agent.deadline))
-        stack.enter_context(outer.covers(scope))
-        if token is not None:
-            stack.enter_context(token.covers(scope))
-        if call is not None:
-            stack.enter_context(call.watched(outer.cancel))
+    with (
+        anyio.CancelScope(deadline=agent.deadline) as scope,
+        outer.covers(scope),
+        nullcontext() if token is None else token.covers(scope),
+        nullcontext() if call is None else call.watched(outer.cancel),
+    ):
         try:
             async with _open(run.planner), _open(run.leaf):
                 await record_run(run, host.query, host.contexts, said)

@@ -146,7 +146,9 @@ class Options(Noun):
         for name in value:
             if name not in EVIDENCE:
                 known = ", ".join(EVIDENCE)
-                raise ValueError(f"{name!r} is no option of a compile here{did_you_mean(name, EVIDENCE)}; known: {known}")
+                raise ValueError(
+                    f"{name!r} is no option of a compile here{did_you_mean(name, EVIDENCE)}; known: {known}"
+                )
         return value
 
     @pydantic.field_validator("skills", mode="before")

@@ -69,7 +69,8 @@ class Replay:
 
     def left(self, call: str, now: dict[str, Any]) -> dict[str, Any]:
         """What could still be taken at this place of the recorded run; ``now``, where it did not come there."""
-        return self._left.get(call, now)
+        found: dict[str, Any] = self._left.get(call, now)
+        return found
 
     def window(self, *, leaf: bool) -> int | None:
         """Tokens that the recorded model could hold."""

@@ -12,7 +12,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from rlm.errors import ConfigurationError
-from rlm.model.plan import OPS, Frame
 from rlm.model.policy import Policy
 from rlm.model.unit import Activation, Provenance, Unit
 
@@ -124,8 +123,3 @@ def agent_policy(policy: Policy, withheld: Iterable[str], standing: Iterable[Uni
     if policy.scope is not None:
         update["scope"] = policy.scope | {OWN} | {unit.id for unit in standing}
     return policy.model_copy(update=update)
-
-
-def allowed_ops(frame: Frame, shown: frozenset[str]) -> Frame:
-    """The frame with the operations whose capability is among ``shown``."""
-    return frame.without(*(op for op in OPS if op in NEEDED and NEEDED[op] not in shown))

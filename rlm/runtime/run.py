@@ -14,7 +14,7 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from rlm.catalog.catalog import Catalog
-from rlm.compiler.compile import compile
+from rlm.compiler.compile import compile as compiled_view
 from rlm.compiler.tokens import counter
 from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError
 from rlm.model.policy import DEFAULT_RESERVE_OUTPUT, Policy
@@ -185,7 +185,7 @@ class Run:
         standing = tuple(unit for unit in (*self.standing, *asked.standing) if unit.id not in there)
         policy = _fitted(agent_policy(asked.policy, asked.withheld, standing), window)
         compiled = partial(
-            compile,
+            compiled_view,
             self.catalog,
             asked.text,
             policy=policy,
@@ -198,7 +198,10 @@ class Run:
         return await anyio.to_thread.run_sync(compiled, abandon_on_cancel=True)  # a deadline does not wait for it
 
     async def _window(self, provider: Provider) -> int | None:
-        """Tokens that a provider's model can hold; asked once in a run. Raises: ConfigurationError ``invalid_window``."""
+        """Tokens that a provider's model can hold; asked once in a run.
+
+        Raises: ConfigurationError ``invalid_window``.
+        """
         if provider not in self.windows:
             window: Any = await provider.window()
             if window is not None and (not isinstance(window, int) or not 0 < window <= MOST_WINDOW):

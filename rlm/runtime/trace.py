@@ -93,7 +93,7 @@ class Trace:
         if self._listener is not None:
             try:
                 self._listener(row)
-            except Exception:
+            except Exception:  # noqa: BLE001 - a host's code
                 _log.exception("on_event raised at %r; it is not called again", kind)
                 self._listener = None
 

@@ -215,7 +215,7 @@ def _finished_in_thread(tool: Tool, arguments: dict[str, Any], cancellation: Can
 
 
 def _plain(tool: Tool, arguments: Any) -> Any:
-    """A private copy of arguments, which must be JSON data; a number that is none is for a preflight that asked for it."""
+    """A private copy of arguments, which must be JSON; a number that is none is for a preflight that asked for it."""
     try:
         text = json.dumps(arguments, ensure_ascii=False, allow_nan=bool(tool.preflight_enforces))
         size = len(text.encode("utf-8"))

@@ -52,7 +52,7 @@ class Work:
             return self.value()
         except Exception:
             raise
-        except BaseException as problem:
+        except BaseException as problem:  # noqa: BLE001 - a host's code
             raise StoppedItself(f"{type(problem).__name__}: {problem}") from None
 
     def _end(self, result: Any, problem: BaseException | None) -> None:

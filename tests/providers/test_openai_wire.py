@@ -139,3 +139,63 @@ def test_what_is_no_reply_says_where_it_differs(value: Any, where: str) -> None:
 def test_finish_reasons_are_a_closed_vocabulary(said: Any, finish: str) -> None:
     value = {"choices": [{"message": {"content": "x"}, "finish_reason": said}]}
     assert decode_reply(value, None).finish_reason == finish
+
+
+CLOSED = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
+
+
+def strict(schema: dict[str, Any]) -> bool:
+    fields = json.loads(encode_request(request(response_format=schema)))
+    return bool(fields["response_format"]["json_schema"].get("strict", False))
+
+
+def inside(part: Any) -> dict[str, Any]:
+    return {**CLOSED, "properties": {"n": part}}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        CLOSED,
+        inside({"enum": ["a", "b"]}),
+        inside({"type": ["string", "null"], "format": "date"}),
+        inside({"type": "array", "items": CLOSED, "minItems": 1}),
+        inside({"anyOf": [{"type": "string"}, {"$ref": "#/$defs/one"}]}) | {"$defs": {"one": CLOSED}},
+        {"type": "object", "properties": {}, "additionalProperties": False},
+    ],
+)
+def test_a_schema_of_openais_subset_is_sent_as_strict(schema: dict[str, Any]) -> None:
+    assert strict(schema)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object"},
+        {**CLOSED, "required": []},
+        {key: value for key, value in CLOSED.items() if key != "additionalProperties"},
+        {"anyOf": [CLOSED, CLOSED]},
+        {"type": "array", "items": CLOSED},
+        inside({}),
+        inside(True),
+        inside({"type": "array"}),
+        inside({"type": "array", "prefixItems": [{"type": "string"}]}),
+        inside({"type": "object", "additionalProperties": {"type": "string"}}),
+        inside({"type": "string", "minLength": 1}),
+        inside({"type": "string", "format": "uri"}),
+        inside({"allOf": [{"type": "string"}]}),
+        inside({"$ref": "https://example.com/schema"}),
+        inside({"anyOf": [{"type": "object"}]}),
+        {**CLOSED, "$defs": {"one": {"type": "object"}}},
+    ],
+)
+def test_any_other_schema_is_sent_without_it(schema: dict[str, Any]) -> None:
+    """OpenAI answers 400 to ``strict`` with a schema that is outside."""
+    assert not strict(schema)
+
+
+def test_the_levels_of_openais_subset_are_counted() -> None:
+    deep: dict[str, Any] = {"type": "string"}
+    for level in range(1, 13):
+        deep = inside(deep)
+        assert strict(deep) == (level <= 10)

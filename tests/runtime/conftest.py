@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -25,6 +26,8 @@ def wire(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(autouse=True)
 def no_catalog_is_left() -> Iterator[None]:
     """P08-P10 in every test: what a run makes for itself is gone afterwards."""
+    gc.collect()
     before = rlm.Catalog.living()
     yield
+    gc.collect()
     assert rlm.Catalog.living() == before

@@ -287,7 +287,9 @@ def test_a_signal_handler_may_cancel_a_run_of_its_own_thread():
 
     try:
         started = time.monotonic()
-        result = asyncio.run(rlm.acomplete("x", model=ScriptedProvider(answer), cancel=token, budget={"time_limit": 20}))
+        result = asyncio.run(
+            rlm.acomplete("x", model=ScriptedProvider(answer), cancel=token, budget={"time_limit": 20})
+        )
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert (result.status, result.error["kind"]) == ("partial", "cancelled")

@@ -244,7 +244,9 @@ def test_nothing_is_left_running(server):
         server.script(Cast(planner=[plan(fan_out(8, [ASK]), final(1))], leaf=stalls()))
         rlm.complete("x", model=provider(server, "openai"), budget={"time_limit": 0.2})
     server.wait_for_no_connections()
-    ours = {name for name in threads() - before if not any(word in name for word in ("process_request", "rlm", "AnyIO"))}
+    ours = {
+        name for name in threads() - before if not any(word in name for word in ("process_request", "rlm", "AnyIO"))
+    }
     assert ours == set()
     assert len(os.listdir("/proc/self/fd")) <= descriptors + 16
 
@@ -440,3 +442,16 @@ def test_the_final_value_follows_the_hosts_schema(server):
     server.script(lambda _: next(rounds))
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     assert rlm.complete("x", model=provider(server, "openai"), schema=schema).unwrap() == {"n": 3}
+
+
+def test_the_last_model_call_may_be_a_leafs(server):
+    server.script(Cast(planner=[plan(model("say it", "x"), final(var("x")))], leaf="said"))
+    result = rlm.complete("x", model=provider(server, "openai"), budget={"max_model_calls": 2})
+    assert result.unwrap() == "said"
+    assert "- model:" in server.requests[0].system_text
+
+
+def test_without_a_call_to_spare_nobody_is_told_of_models(server):
+    server.script([plan(final("alone"))])
+    assert rlm.complete("x", model=provider(server, "openai"), budget={"max_model_calls": 1}).unwrap() == "alone"
+    assert "- model:" not in server.requests[0].system_text

@@ -6,10 +6,14 @@ import json
 import stat
 import threading
 
+import anyio
 import pytest
 
 import rlm
 from rlm.errors import ConfigurationError
+from rlm.providers import ScriptedProvider
+from rlm.providers.base import Usage
+from rlm.runtime.record import MOST_COPIED
 from rlm.runtime.trace import Record
 from tests.runtime.actors import Cast, child, final, model, observe, plan, provider, tool, var
 from tests.support.loopback import Loopback, fails, stalls
@@ -261,3 +265,62 @@ def test_a_run_that_was_cancelled_ends_so_again(server, tmp_path):
     same = ("status", "value", "error", "bound")
     assert [getattr(again, name) for name in same] == [getattr(result, name) for name in same]
 
+
+def test_children_side_by_side_are_replayed_whatever_was_fastest(tmp_path):
+    """What is left of the budget stands in every planner's request, and depends on whose reply came first."""
+
+    async def answer(request):
+        said = [message["content"] for message in request.parts["messages"] if message["role"] == "user"]
+        if said[0] == "root":
+            each = child({"join": ["task ", var("it")]}, "c")
+            steps = {"op": "map", "over": list(range(6)), "as": "it", "steps": [each], "bind": "all"}
+            return plan(steps, final(var("all")))
+        number = int(said[0].split()[-1])
+        await anyio.sleep((5 - number) / 200)  # the later, the faster
+        if "# Observed" not in "".join(said) and number % 2:
+            return plan(model(f"task {number}", "m"), observe(var("m")))
+        return plan(final(number))
+
+    path = tmp_path / "run.jsonl"
+    script = ScriptedProvider(answer, usage=Usage(input_tokens=9, output_tokens=9))
+    result = rlm.complete("root", model=script, trace=path)
+    assert result.unwrap() == list(range(6))
+    again = rlm.replay(path)
+    assert again.unwrap() == list(range(6))
+    assert again.usage.model_copy(update={"seconds": 0}) == result.usage.model_copy(update={"seconds": 0})
+
+
+def test_a_large_file_that_was_changed_is_noticed(tmp_path):
+    large, path = tmp_path / "large.txt", tmp_path / "run.jsonl"
+    large.write_bytes(b"needle\n" * (MOST_COPIED // 7 + 1))
+    count = {"op": "context", "handle": "context", "action": "count", "args": {"literal": "needle"}, "bind": "n"}
+    steps = {"steps": [count, final(var("n", "count"))]}
+    result = rlm.run_plan(steps, rlm.Context.files(large), trace=path)
+    with large.open("ab") as file:
+        file.write(b"what is appended does not belong to it")
+    assert rlm.replay(path).unwrap() == result.unwrap()
+    with large.open("r+b") as file:
+        file.write(b"needles")
+    with pytest.raises(ConfigurationError) as raised:
+        rlm.replay(path)
+    assert raised.value.kind == "changed_body"
+
+
+def test_a_replay_that_ends_otherwise_says_so(server, tmp_path):
+    path = tmp_path / "run.jsonl"
+    a_run(server, "openai", path)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[-1]["value"] = "0" * 64
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    again = rlm.replay(path)
+    assert (again.status, again.error["kind"]) == ("failed", "replay_differs")
+
+
+def test_a_replay_that_differs_in_one_item_is_no_success(server, tmp_path):
+    path = tmp_path / "run.jsonl"
+    a_run(server, "openai", path)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    leaf = next(row for row in rows if row["event"] == "request" and row["role"] == "leaf")
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows if row.get("request") != leaf["request"]))
+    again = rlm.replay(path)
+    assert (again.status, again.error["kind"]) == ("failed", "replay_differs")

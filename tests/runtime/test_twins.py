@@ -117,7 +117,9 @@ def test_an_answer_is_not_shared_with_who_may_do_less():
     def answer(request):
         task = task_of(request)
         if task == "root":
-            return plan(child("open", "a"), tool("rlm_subagent", "s", query="less"), final([var("a"), var("s", "value")]))
+            return plan(
+                child("open", "a"), tool("rlm_subagent", "s", query="less"), final([var("a"), var("s", "value")])
+            )
         if task == "less":
             return plan(child("open", "x"), final(var("x")))
         if "## vault" in shown(request):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import asyncio
+import sys
 from typing import Any
 
 import pytest

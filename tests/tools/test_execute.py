@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import rlm
 from rlm.errors import ToolError
+from rlm.tools.cancellation import Cancellation
 from rlm.tools.outcome import Status
 from rlm.tools.result import projected
 from rlm.tools.schema import check_of
@@ -568,3 +569,13 @@ def test_a_projection_is_never_over_the_limit_and_a_shape_is_true(value: Any, pr
     assert len(json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode()) <= limit
     if projection == "schema":
         assert check_of(shown["schema"], "test").problem(value) is None
+
+
+def test_who_watches_a_call_is_told_of_its_end_even_if_it_is_over() -> None:
+    call, told = Cancellation(), []
+    with call.watched(lambda: told.append("first")):
+        call.set()
+        with call.watched(lambda: told.append("late")):
+            pass
+    call.set()
+    assert told == ["first", "late"]

@@ -80,6 +80,8 @@ async def test_two_hundred_calls_leave_nothing_behind() -> None:
     assert sum(number for *_, number, _ in ways) == ended.total() == 200
     for thread in set(threading.enumerate()) - threads:
         thread.join(10)
-    assert counts() == (files, processes, threads)
+    now = counts()
+    assert now[:2] == (files, processes)
+    assert now[2] <= threads  # idle ones of tests before may have gone meanwhile
     assert asyncio.all_tasks() == tasks
     assert (workers.abandoned, workers.free) == ((), 4)

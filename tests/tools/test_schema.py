@@ -297,3 +297,12 @@ def test_a_schema_is_read_once_and_a_small_check_takes_less_than_a_tenth_of_a_mi
     timer = timeit.Timer(lambda: check.problem(value), timer=time.thread_time)
     best = min(timer.repeat(number=50, repeat=100)) / 50
     assert best < 100e-6
+
+
+def test_all_that_is_wrong_can_be_had_and_a_check_without_end_says_so() -> None:
+    check = check_of({"type": "array", "items": {"type": "integer"}}, "test")
+    found = check.errors(["a", 1, "b"])
+    assert found is not None
+    assert [list(error.absolute_path) for error in found] == [[0], [2]]
+    assert check.errors([1]) == []
+    assert check.errors(["a"] * 100_000, seconds=0.0) is None
