@@ -125,14 +125,16 @@ if TYPE_CHECKING:
     from rlm.runtime.cancel import CancelToken as CancelToken
     from rlm.runtime.chat import achat as achat
     from rlm.runtime.chat import chat as chat
+    from rlm.runtime.commands import Command as Command
+    from rlm.runtime.commands import Commands as Commands
     from rlm.runtime.complete import acomplete as acomplete
     from rlm.runtime.complete import areplay as areplay
     from rlm.runtime.complete import arun_plan as arun_plan
     from rlm.runtime.complete import complete as complete
     from rlm.runtime.complete import replay as replay
     from rlm.runtime.complete import run_plan as run_plan
-    from rlm.runtime.commands import Command as Command
-    from rlm.runtime.commands import Commands as Commands
+    from rlm.runtime.completion import Completion as Completion
+    from rlm.runtime.context.context import Context as Context
     from rlm.runtime.futures import Future as Future
     from rlm.runtime.futures import Pool as Pool
     from rlm.runtime.futures import as_completed as as_completed
@@ -140,8 +142,6 @@ if TYPE_CHECKING:
     from rlm.runtime.futures import submit as submit
     from rlm.runtime.subagent import SubagentTimeouts as SubagentTimeouts
     from rlm.runtime.subagent import subagent_tool as subagent_tool
-    from rlm.runtime.completion import Completion as Completion
-    from rlm.runtime.context.context import Context as Context
     from rlm.skills.profile import Pin as Pin
     from rlm.skills.profile import Profile as Profile
     from rlm.tools.authority import Approval as Approval
