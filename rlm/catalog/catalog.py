@@ -42,6 +42,9 @@ SCORED_HERE = 5_000
 TOLD = (256, 2048, None)
 """So many of the best-scored units are told first; where they do not decide, more, and in the end all."""
 
+CROWDED = 50_000
+"""From so many units on, the fewest seldom decide."""
+
 _CHUNK = 500
 _MOST_NUMBERS = (4, 1_000)
 """The rules number units and never use a number again. At so many numbers a unit, and these, they start anew."""
@@ -462,9 +465,9 @@ class Catalog:
                 shared.postings = shared.postings or Postings()
                 shared.postings.follow(shared.handle, snapshot)
                 analysis = engine().call("analyse", args)
-                for most in TOLD:
-                    words = shared.postings.words(analysis, *floors, most)
-                    reply = engine().call(operation, {**args, "words": words})
+                words = shared.postings.scored(analysis)
+                for most in TOLD if len(snapshot.units) < CROWDED else TOLD[1:]:
+                    reply = engine().call(operation, {**args, "words": words.told(*floors, most)})
                     if "more" not in reply:
                         break
                 return snapshot, reply

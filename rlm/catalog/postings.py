@@ -87,28 +87,44 @@ class Postings:
                 units.append(number)
                 self._weights[term].append(weight)
 
-    def words(self, analysis: dict[str, Any], floor: int, relative: int, most: int | None) -> dict[str, Any]:
+    def scored(self, analysis: dict[str, Any]) -> Words:
+        """The words of one question, counted in every unit; ``analysis`` is the reply of ``analyse``."""
+        import numpy as np
+
+        dead = np.array(self._dead, dtype=np.int64)
+        alive = np.ones(self._next, dtype=bool)
+        alive[dead] = False
+        return Words(self, analysis, alive)
+
+
+class Words:
+    """What the words of one question count in every unit of a catalog."""
+
+    def __init__(self, postings: Postings, analysis: dict[str, Any], alive: NDArray[np.bool_]) -> None:
+        holes = not alive.all()
+        self._watch = analysis["watch"]
+        self._text = _Scored(postings, analysis["text"], alive, holes)
+        self._needs = [_Scored(postings, terms, alive, holes) for terms in analysis["needs"]]
+        self._history = [_Scored(postings, terms, alive, holes) for terms in analysis["history"]]
+        self._reach = self._text.scores.copy()
+        for scored in self._needs:
+            self._reach += scored.scores
+        for scored, factor in zip(self._history, analysis["factors"], strict=True):
+            self._reach += scored.scores * factor // 1000
+        self._parts = analysis["intents"]
+        self._intents: list[_Intent] | None = None
+
+    def told(self, floor: int, relative: int, most: int | None) -> dict[str, Any]:
         """``words`` for ``rlm_select:select/2``.
 
         Args:
-            analysis: the reply of ``analyse``.
             floor: thousandths; units whose words cannot reach it are left out, unless they are watched.
             relative: thousandths of the best score that a need must reach.
             most: so many units, and those that tie with the last of them; None for all.
         """
         import numpy as np
 
-        dead = np.array(self._dead, dtype=np.int64)
-        alive = np.ones(self._next, dtype=bool)
-        alive[dead] = False
-        text = _Scored(self, analysis["text"], alive, bool(self._dead))
-        needs = [_Scored(self, terms, alive, bool(self._dead)) for terms in analysis["needs"]]
-        history = [_Scored(self, terms, alive, bool(self._dead)) for terms in analysis["history"]]
-        reach = text.scores.copy()
-        for scored in needs:
-            reach += scored.scores
-        for scored, factor in zip(history, analysis["factors"], strict=True):
-            reach += scored.scores * factor // 1000
+        reach = self._reach
         kept = reach >= max(floor, 1)
         rest = 0
         if most is not None and np.count_nonzero(kept) > most:
@@ -117,18 +133,19 @@ class Postings:
             left_out = reached[reached < last]
             rest = int(left_out.max()) if len(left_out) else 0
             kept &= reach >= last
-            for scored in needs:
+            for scored in self._needs:
                 kept |= scored.scores >= max(floor, 1, int(scored.scores.max()) * relative // 1000)
-        kept[np.array(analysis["watch"], dtype=np.int64)] = True
-        intents = [text.intent(part, words, floor) for part, words in analysis["intents"]]
+        kept[np.array(self._watch, dtype=np.int64)] = True
+        if self._intents is None:
+            self._intents = [self._text.intent(part, words, floor) for part, words in self._parts]
         if most is not None:
-            for intent in intents:
+            for intent in self._intents:
                 kept |= intent.first(_INTENTS_TOLD)
         return {
             "rest": rest,
-            "text": [{**text.plain(kept), "intents": [intent.plain(kept) for intent in intents]}],
-            "needs": [scored.plain(kept) for scored in needs],
-            "history": [scored.plain(kept) for scored in history],
+            "text": [{**self._text.plain(kept), "intents": [intent.plain(kept) for intent in self._intents]}],
+            "needs": [scored.plain(kept) for scored in self._needs],
+            "history": [scored.plain(kept) for scored in self._history],
         }
 
 
