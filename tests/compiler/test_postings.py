@@ -29,13 +29,13 @@ class Both:
         self.patch = monkeypatch
         self.rules, self.numpy = rlm.Catalog(stemmer=stemmer), rlm.Catalog(stemmer=stemmer)
         self.counted = 0
-        count = postings.Postings.words
+        count = postings.Words.told
 
-        def words(there: postings.Postings, *args: Any) -> Any:
+        def told(there: postings.Words, *args: Any) -> Any:
             self.counted += 1
             return count(there, *args)
 
-        monkeypatch.setattr(postings.Postings, "words", words)
+        monkeypatch.setattr(postings.Words, "told", told)
 
     def change(self, act: Any) -> None:
         """The same change to both."""
