@@ -7,6 +7,7 @@ notebook), which waits meanwhile. Ctrl-C while waiting cancels the work.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import threading
 from collections.abc import Awaitable, Callable
@@ -43,7 +44,12 @@ def run_sync(function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.
 
 def spawn(function: Callable[P, Awaitable[object]], /, *args: P.args, **kwargs: P.kwargs) -> None:
     """Start ``function(*args, **kwargs)`` as a task on the library's own event loop, and wait for nothing."""
-    _shared().start(partial(function, *args, **kwargs))
+
+    async def kept_apart() -> None:
+        with contextlib.suppress(SystemExit, KeyboardInterrupt):  # a task's own; the loop goes on
+            await function(*args, **kwargs)
+
+    _shared().start(kept_apart)
 
 
 class _Loop:
@@ -68,6 +74,11 @@ class _Loop:
         if work.exit is not None:
             raise work.exit
         return cast(T, value)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can still be given work."""
+        return self._thread.is_alive()
 
     def start(self, function: Callable[[], Awaitable[object]]) -> None:
         if not getattr(_here, "is_loop", False):
@@ -138,7 +149,7 @@ _guard = threading.Lock()
 def _shared() -> _Loop:
     global _loop
     with _guard:
-        if _loop is None:
+        if _loop is None or not _loop.is_alive:
             _loop = _Loop("rlm")
         return _loop
 

@@ -152,3 +152,32 @@ def test_a_forked_child_starts_its_own() -> None:
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """)
     assert out == "0\n"
+
+
+def test_a_loop_that_ended_is_replaced_by_the_next_call() -> None:
+    from rlm import sync
+
+    async def here() -> str:
+        return threading.current_thread().name
+
+    assert sync.run_sync(here) == "rlm"
+    sync._shared().stop()
+    assert sync.run_sync(here) == "rlm"
+
+
+def test_what_a_started_task_raises_ends_no_loop() -> None:
+    from rlm import sync
+
+    ended = threading.Event()
+
+    async def leaves() -> None:
+        ended.set()
+        raise SystemExit(3)
+
+    sync.spawn(leaves)
+    assert ended.wait(10)
+    assert sync.run_sync(leaves_nothing) == 1
+
+
+async def leaves_nothing() -> int:
+    return 1

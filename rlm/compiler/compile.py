@@ -152,7 +152,7 @@ def _awaited(function: Callable[P, T], name: str) -> Callable[P, Coroutine[Any, 
     async def awaited(*args: P.args, **kwargs: P.kwargs) -> T:
         import anyio.to_thread
 
-        return await anyio.to_thread.run_sync(partial(function, *args, **kwargs))
+        return await anyio.to_thread.run_sync(partial(function, *args, **kwargs), abandon_on_cancel=True)
 
     awaited.__name__ = awaited.__qualname__ = name
     return awaited

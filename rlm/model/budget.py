@@ -16,7 +16,7 @@ class Budget(Noun):
 
     ``time_limit`` is seconds of wall time, ``max_cost_usd`` USD, ``max_output_bytes`` bytes of the value that comes
     back. ``max_iterations`` counts planner turns of one agent, ``max_recursion_depth`` how deep children may go
-    (0: none), ``max_concurrent_subcalls`` requests, tools and children at the same moment; all else is counted over
+    (0: none), ``max_concurrent_subcalls`` requests, tools and subagents at the same moment; all else is counted over
     the whole tree. A cap on cost that the host writes down needs a price for the model; the default one holds where
     a price is known.
     """

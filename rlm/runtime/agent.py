@@ -389,14 +389,19 @@ class Agent:
         """Something about this agent, for the trace."""
         self.run.trace.event(event, agent=self.id, **data)
 
-    def narrowed(self, child: Policy | None) -> tuple[Policy, Grant]:
-        """What a child may do: what this agent may, or less where the host says so."""
-        if child is None:
-            return self.policy, self.grant
-        given = {name: getattr(child, name) for name in child.model_fields_set}
-        inherited = {name: getattr(self.policy, name) for name in self.policy.model_fields_set}
-        policy = self.policy.narrowed(Policy(**{**inherited, **given}))
-        return policy, self.grant.narrowed(capabilities=policy.capabilities)
+    def narrowed(self, *said: Policy | None) -> tuple[Policy, Grant]:
+        """What a child may do: what this agent may, and less for each policy in which the host says so.
+
+        Raises: ConfigurationError ``wider_than_parent`` for one that asks for more than is there by then.
+        """
+        policy, grant = self.policy, self.grant
+        for child in said:
+            if child is not None:
+                given = {name: getattr(child, name) for name in child.model_fields_set}
+                inherited = {name: getattr(policy, name) for name in policy.model_fields_set}
+                policy = policy.narrowed(Policy(**{**inherited, **given}))
+                grant = grant.narrowed(capabilities=policy.capabilities)
+        return policy, grant
 
     def _stored(self, value: Any) -> str:
         return self.run.trace.body(value) if self.run.trace.wanted else ""

@@ -42,7 +42,7 @@ def subagent(
     key = digest_of([query, None, None])
     if key in parent.lineage:
         raise RunError("cycle", "this task is being done by an ancestor already", {"query": query[:200]})
-    policy, grant = parent.narrowed(child_policy or parent.run.options.child_policy)
+    policy, grant = parent.narrowed(parent.run.options.child_policy, child_policy)
     said = {name: getattr(budget, name) for name in budget.model_fields_set}
     deepest = parent.depth + 1 + said.get("max_recursion_depth", parent.deepest)
     purse = current_purse.get() or parent.account

@@ -478,3 +478,26 @@ def test_a_delegated_task_says_so_in_the_trace_once(server, tmp_path):
     assert (row["parent"], row["delegation"], row["timeout"]["source"]) == ("0", None, "default")
     assert json.loads(json.dumps(row)) == row
     assert part_of(server.requests[1]) == "child"
+
+
+def test_the_runs_child_policy_narrows_a_subagent_too(server):
+    """Whatever the tool's own policy says: a child has no more than both leave it."""
+    subagent = rlm.subagent_tool(child_policy=rlm.Policy(denied={"tool:rm"}))
+
+    @rlm.tool(effect="read")
+    def word_finder(word: str) -> str:
+        """Dig out a word for a subtask of a child agent."""
+        return word
+
+    call = tool("rlm_subagent", "sub", query="dig it out")
+    server.script(Cast(planner=[plan(call, final(var("sub")))], child=[plan(final("found"))]))
+    result = rlm.complete(
+        "delegate a subtask to a child agent and dig out a word",
+        model=provider(server, "openai"),
+        tools=[subagent, word_finder],
+        policy=rlm.Policy(capabilities={"tool:rlm_subagent", "tool:word_finder"}),
+        child_policy=rlm.Policy(capabilities=set()),
+    )
+    assert result.value["status"] == "ok"
+    assert "word_finder" in server.requests[0].all_text
+    assert "word_finder" not in server.requests[1].all_text
