@@ -241,8 +241,9 @@ class _Intent:
         """The best units, with those that tie with the last of them."""
         import numpy as np
 
-        last = np.partition(self._scores, -most)[-most] if len(self._scores) > most else 1
-        there: NDArray[np.bool_] = self._scores >= max(int(last), 1)
+        some = self._scores[self._scores > 0]
+        last = int(np.partition(some, -most)[-most]) if len(some) > most else 1
+        there: NDArray[np.bool_] = self._scores >= last
         return there
 
     def plain(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
