@@ -40,11 +40,8 @@ SCORED_HERE = 5_000
 """From so many units on, where numpy is installed, word scores are counted in Python: same vectors, same scores."""
 
 TOLD = (256, 2048, None)
-"""So many of the best-scored units are told first; where they do not decide, more, and in the end all."""
-
-CROWDED = 50_000
-"""From so many units on, the fewest seldom decide."""
-
+"""So many of the best-scored units are told first, and all from the relative floor on; where they do not decide, more,
+and in the end all."""
 _CHUNK = 500
 _MOST_NUMBERS = (4, 1_000)
 """The rules number units and never use a number again. At so many numbers a unit, and these, they start anew."""
@@ -466,7 +463,7 @@ class Catalog:
                 shared.postings.follow(shared.handle, snapshot)
                 analysis = engine().call("analyse", args)
                 words = shared.postings.scored(analysis)
-                for most in TOLD if len(snapshot.units) < CROWDED else TOLD[1:]:
+                for most in TOLD:
                     reply = engine().call(operation, {**args, "words": words.told(*floors, most)})
                     if "more" not in reply:
                         break

@@ -119,8 +119,8 @@ class Words:
 
         Args:
             floor: thousandths; units whose words cannot reach it are left out, unless they are watched.
-            relative: thousandths of the best score that a need must reach.
-            most: so many units, and those that tie with the last of them; None for all.
+            relative: thousandths of the best score that words must reach.
+            most: so many units, and all from the relative floor on, which those below it cannot reach; None for all.
         """
         import numpy as np
 
@@ -130,6 +130,7 @@ class Words:
         if most is not None and np.count_nonzero(kept) > most:
             reached = reach[kept]
             last = np.partition(reached, -most)[-most]
+            last = min(int(last), max(floor, 1, int(reached.max()) * relative // 1000))
             left_out = reached[reached < last]
             rest = int(left_out.max()) if len(left_out) else 0
             kept &= reach >= last
