@@ -165,13 +165,13 @@ def fence_of(label: str, body: str) -> str:
 def schema_text(unit: Unit) -> str:
     """A callable unit in text form: description and schema."""
     description = unit.description.strip()
-    schema = json.dumps(open_schema(unit.schema), ensure_ascii=False, separators=(",", ":"))
+    schema = json.dumps(_open(unit.schema), ensure_ascii=False, separators=(",", ":"))
     return f"{description}\n{schema}" if description else schema
 
 
 def native_text(unit: Unit) -> str:
     """What is counted for a native tool: its JSON."""
-    return json.dumps(openai_tool(unit), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(_openai_tool(unit, _open(unit.schema)), ensure_ascii=False, separators=(",", ":"))
 
 
 # -- native tools -----------------------------------------------------------------------------------
@@ -180,22 +180,27 @@ def native_text(unit: Unit) -> str:
 def open_schema(schema: Mapping[str, Any] | None) -> dict[str, Any]:
     """A schema as providers want it: an object with properties. Nothing of it is the unit's own: a caller who
     changes it changes no other request."""
-    return {"type": "object", "properties": {}, **_copied(schema or {})}
+    return {name: _copied(value) for name, value in _open(schema).items()}
+
+
+def _open(schema: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The same, to be read only: its parts are the unit's."""
+    return {"type": "object", "properties": {}, **(schema or {})}
 
 
 def _copied(value: Any) -> Any:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {key: _copied(item) for key, item in value.items()}
     return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def openai_tool(unit: Unit) -> dict[str, Any]:
     """One entry of OpenAI's ``tools``."""
-    function = {
-        "name": wire_name(unit.id),
-        "description": unit.description,
-        "parameters": open_schema(unit.schema),
-    }
+    return _openai_tool(unit, open_schema(unit.schema))
+
+
+def _openai_tool(unit: Unit, parameters: dict[str, Any]) -> dict[str, Any]:
+    function = {"name": wire_name(unit.id), "description": unit.description, "parameters": parameters}
     return {"type": "function", "function": function}
 
 
