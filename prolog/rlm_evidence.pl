@@ -4,13 +4,11 @@
             reading/3,            % +Module, +Text, -Reading
             evidence/4,           % +Module, +Reading, +Input, -Evidence
             source_weights/4,     % +Module, +Input, +Weights, -Sources
-            ranked/5,             % +Module, :Usable, +Evidence, -Ranked, -Floors
             negated_units/3,      % +Module, +Reading, -Is
             intent_least/1        % ?Score
           ]).
 :- set_prolog_flag(optimise, true).           % arithmetic in place; this file only
 :- use_module(library(apply), [foldl/4, maplist/3, maplist/4, maplist/5]).
-:- use_module(library(assoc), [get_assoc/3, list_to_assoc/2, put_assoc/4]).
 :- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, nth1/3, reverse/2, subtract/3]).
 :- use_module(library(pairs), [pairs_keys_values/3, pairs_values/2]).
 :- use_module(library(solution_sequences), [limit/2]).
@@ -59,27 +57,14 @@ sensor_weight(3).
 %   sensor_limit(?Score): the most that one sensor can add.
 sensor_limit(3000).
 
-%   sensor_noise(?Score): what a sensor gives the best unit of a text that asks for none of them.
-sensor_noise(1200).
-
-%   handful(?N): in a catalog of fewer units no word is rare, and to show too many costs little.
-handful(20).
-
 %   quoted_factor(?Thousandths): what a word counts that stands in quotes only.
 quoted_factor(400).
 
 %   quoted_length(?Tokens): no quotation is longer.
 quoted_length(60).
 
-%   sure(?N): the floor that rises with the best score counts from the place after these on.
-sure(5).
-
 %   intent_least(?Score): what the words of a part must count in a unit for it to be a wish of its own.
 intent_least(2000).
-
-%   intent_factor(?Thousandths): no unit that is best for a part of the text counts less than this share of the
-%   best score of all.
-intent_factor(800).
 
 %   intent_limit(?N): so many parts of a text are looked at.
 intent_limit(8).
@@ -557,263 +542,6 @@ stem_elements(['|'|Es], Stemmer, ['|'|Ss]) :-
 stem_elements([el(Word, Marked)|Es], Stemmer, [el(Stem, Marked)|Ss]) :-
     stems(Stemmer, [Word], [Stem]),
     stem_elements(Es, Stemmer, Ss).
-
-                /*******************************
-                *           RANKING            *
-                *******************************/
-
-%!  ranked(+Module, :Usable, +Evidence, -Ranked, -Floors) is det.
-%
-%   The units whose evidence is at or above the floor, best first: `c(I, Score, Lexical, Others)`, by
-%   score, then priority, then id. A name or a need is above every floor; for words the floor also rises
-%   with the best score of a unit that may be shown (`call(Usable, I)`), from the sixth of them on, so that a
-%   clear answer does not drag a crowd along. Where not even the best reaches `abstain`, words and sensors bring in
-%   nothing. `Floors` is `floors(Absolute, Relative)`.
-%
-%   @error more_words, where a scorer outside left out what could matter
-
-ranked(M, Usable, evidence(Words, Others, _, Intents, Input), Ranked, floors(Floor, Relative)) :-
-    merged(Words, Others, Merged),
-    Floor = Input.floor,
-    findall(k(Down, Back, Id)-c(I, Score, Lexical, Es),
-            ( member(c(I, Score, Lexical, Es), Merged),
-              above_floor(Es, Score, Floor, Floor),
-              M:unit(I, Id, _, Priority, _, _),
-              Down is -Score,
-              Back is -Priority ),
-            Keyed),
-    keysort(Keyed, Sorted),
-    pairs_values(Sorted, Floored0),
-    best_usable(Floored0, Usable, Best),
-    lifted(Intents, M, Usable, Best, Floored0, Floored),
-    clear_floor(M, Input, Best, Floor, Relative, Sure),
-    above_relative(Floored, Usable, places(Sure, Best), Floor, Relative, Alike, places(Left, Last)),
-    enough_words(Input.words, Relative, Left, Last),
-    spread_names(Alike, M, Ranked).
-
-%   clear_floor(+M, +Input, +Best, +Floor, -Relative, -Sure): the floor that rises with the best score, and how many
-%   places are safe from it; none, and a floor above the best, where nothing fits.
-clear_floor(M, Input, Best, Floor, Relative, Sure) :-
-    catalog_size(M, Size),
-    handful(Handful),
-    findall(Name, member([Name, [_|_], _], Input.sensors), Sensors),
-    length(Sensors, Heard),
-    sensor_noise(Noise),
-    Least is Input.abstain + Heard * Noise,
-    (   Size >= Handful,
-        Input.abstain > 0,
-        Best < Least
-    ->  Relative is max(Floor, Least),
-        Sure = 0
-    ;   Relative is max(Floor, Best * Input.relative_floor // 1000),
-        sure(Sure)
-    ).
-
-%   lifted(+Intents, +M, :Usable, +Best, +Cs0, -Cs): no intent of a text with several starves: the unit that is best
-%   for one is raised to a share of the best score of all.
-%
-%   @error more_words
-lifted(Intents, M, Usable, Best, Cs0, Cs) :-
-    intent_factor(Factor),
-    Least is Best * Factor // 1000,
-    findall(I-Part, ( member(Intent, Intents), wanted(Intent, M, Usable, I, Part) ), Wanted),
-    lift(Cs0, Wanted, Least, Cs1, Changed),
-    (   Changed == true
-    ->  findall(k(Down, Back, Id)-C,
-                ( member(C, Cs1),
-                  C = c(I, Score, _, _),
-                  M:unit(I, Id, _, Priority, _, _),
-                  Down is -Score,
-                  Back is -Priority ),
-                Keyed),
-        keysort(Keyed, Sorted),
-        pairs_values(Sorted, Cs)
-    ;   Cs = Cs0
-    ).
-
-%   wanted(+Intent, +M, :Usable, -I, -Part) is semidet: the unit that may be shown and in which the part counts most.
-wanted(intent(Part, Pairs, Rest), M, Usable, I, Part) :-
-    findall(k(Down, Back, Id)-J,
-            ( member(J-S, Pairs),
-              M:unit(J, Id, _, Priority, _, _),
-              Down is -S,
-              Back is -Priority ),
-            Keyed),
-    keysort(Keyed, Sorted),
-    (   member(k(Most, _, _)-I0, Sorted),
-        call(Usable, I0)
-    ->  ( -Most > Rest -> true ; throw(more_words) ),
-        I = I0
-    ;   intent_least(Least),
-        Rest >= Least
-    ->  throw(more_words)
-    ).
-
-%   lift(+Cs0, +Wanted, +Least, -Cs, -Changed)
-lift([], _, _, [], _).
-lift([C0|Cs0], Wanted, Least, [C|Cs], Changed) :-
-    C0 = c(I, Score, Lexical, Es),
-    (   Wanted \== [],
-        Score < Least,
-        memberchk(I-Part, Wanted)
-    ->  More is Least - Score,
-        C = c(I, Least, Lexical, [e(intent(Part), More)|Es]),
-        Changed = true
-    ;   C = C0
-    ),
-    lift(Cs0, Wanted, Least, Cs, Changed).
-
-%   enough_words(+Words, +Relative, +Left, +Last): a scorer outside may leave out units that cannot matter; where
-%   one of them could (the floor is no higher, a sure place is left, or was given to less), more are wanted.
-%
-%   @error more_words
-enough_words(Words, Relative, Left, Last) :-
-    (   Words \== null,
-        Rest = Words.rest,
-        Rest > 0,
-        ( Relative =< Rest ; Left > 0 ; Last =< Rest )
-    ->  throw(more_words)
-    ;   true
-    ).
-
-%   spread_names(+Alike, +M, -Ranked): of units with the same bare name, each further one stands where half
-%   the score of the one before would put it, so that one name does not fill the first places.
-spread_names(Alike, M, Ranked) :-
-    findall(Name-C, ( member(C, Alike), arg(1, C, I), M:called(I, Name) ), Named),
-    keysort(Named, Sorted),
-    repeated(Sorted, Repeated),
-    (   Repeated == []
-    ->  Ranked = Alike
-    ;   list_to_assoc(Repeated, Counts),
-        halved(Named, M, Counts, Keyed),
-        keysort(Keyed, Ordered),
-        pairs_values(Ordered, Ranked)
-    ).
-
-%   repeated(+Sorted, -Pairs): `Name-0` for each name that more than one unit has.
-repeated([], []).
-repeated([Name-_|Named], Pairs) :-
-    (   Named = [Next-_|_],
-        Next == Name
-    ->  after_name(Named, Name, Rest),
-        Pairs = [Name-0|More],
-        repeated(Rest, More)
-    ;   repeated(Named, Pairs)
-    ).
-
-after_name([Name-_|Named], Name, Rest) :-
-    !,
-    after_name(Named, Name, Rest).
-after_name(Rest, _, Rest).
-
-halved([], _, _, []).
-halved([Name-C|Named], M, Counts0, [k(Down, Back, Id)-C|Keyed]) :-
-    C = c(I, Score, _, Others),
-    M:unit(I, Id, _, Priority, _, _),
-    Back is -Priority,
-    (   get_assoc(Name, Counts0, Before)
-    ->  Count is Before + 1,
-        put_assoc(Name, Counts0, Count, Counts)
-    ;   Before = 0,
-        Counts = Counts0
-    ),
-    (   Before > 0,
-        \+ memberchk(e(name(_), _), Others)
-    ->  Down is -(Score >> min(Before, 30))
-    ;   Down is -Score
-    ),
-    halved(Named, M, Counts, Keyed).
-
-:- meta_predicate
-    ranked(+, 1, +, -, -),
-    lifted(+, +, 1, +, +, -),
-    wanted(+, +, 1, -, -).
-
-best_usable([], _, 0).
-best_usable([c(I, Score, _, _)|Cs], Usable, Best) :-
-    (   call(Usable, I)
-    ->  Best = Score
-    ;   best_usable(Cs, Usable, Best)
-    ).
-
-%   above_relative(+Cs, :Usable, +Places0, +Floor, +Relative, -Ranked, -Places): the first places of units that
-%   may be shown are safe from the relative floor: `places(Left, Last)`, how many nothing has taken, and the
-%   score of what took the last one.
-above_relative([], _, Places, _, _, [], Places).
-above_relative([C|Cs], Usable, Places0, Floor, Relative, Ranked, Places) :-
-    C = c(I, Score, _, Es),
-    Places0 = places(Left0, _),
-    (   Left0 > 0,
-        call(Usable, I)
-    ->  Left is Left0 - 1,
-        Places1 = places(Left, Score),
-        Ranked = [C|Rest]
-    ;   above_floor(Es, Score, Floor, Relative)
-    ->  Places1 = Places0,
-        Ranked = [C|Rest]
-    ;   Places1 = Places0,
-        Ranked = Rest
-    ),
-    above_relative(Cs, Usable, Places1, Floor, Relative, Rest, Places).
-
-%   above_floor(+Others, +Score, +Floor, +Relative): names and needs are above every floor; triggers and signals need
-%   only reach the absolute one.
-above_floor(_, Score, _, Relative) :-
-    Score >= Relative,
-    !.
-above_floor(Others, _, Floor, _) :-
-    Others = [_|_],
-    (   member(e(name(_), _), Others)
-    ->  true
-    ;   member(e(need(_), _), Others)
-    ->  true
-    ;   foldl(add_pointed, Others, 0, Pointed),
-        Pointed >= Floor,
-        Pointed > 0
-    ).
-
-%   soft(+Kind): evidence that is counted like words.
-soft(history(_)).
-soft(intent(_)).
-soft(sensor(_)).
-soft(example(_)).
-
-add_pointed(e(Kind, Score), Sum0, Sum) :-
-    (   soft(Kind)
-    ->  Sum = Sum0
-    ;   Sum is Sum0 + Score
-    ).
-
-%   merged(+Words, +Others, -Merged): both lists stand by I. A scorer outside tells the words of every unit that
-%   has other evidence, so a unit without word scores has none of the words.
-merged([], [], Merged) =>
-    Merged = [].
-merged([I-S|Words], [], Merged) =>
-    Merged = [c(I, S, S, [])|Rest],
-    merged(Words, [], Rest).
-merged(Words, [J-E|Others], Merged) =>
-    (   Words = [I-S|Rest],
-        I < J
-    ->  Merged = [c(I, S, S, [])|More],
-        merged(Rest, [J-E|Others], More)
-    ;   same_unit([J-E|Others], J, Es, After),
-        (   Words = [J-S|Rest]
-        ->  Lexical = S
-        ;   Rest = Words,
-            Lexical = 0
-        ),
-        foldl(add_score, Es, Lexical, Score),
-        Merged = [c(J, Score, Lexical, Es)|More],
-        merged(Rest, After, More)
-    ).
-
-same_unit([J-E|Others], J, [E|Es], After) :-
-    !,
-    same_unit(Others, J, Es, After).
-same_unit(After, _, [], After).
-
-add_score(e(_, S), Sum0, Sum) :-
-    Sum is Sum0 + S.
 
                 /*******************************
                 *           NEGATION           *

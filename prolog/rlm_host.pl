@@ -10,12 +10,13 @@
 :- use_module(library(error), [existence_error/2]).
 :- use_module(library(lists), [append/3, member/2, sum_list/2]).
 :- use_module(library(occurs), [sub_term/2]).
-:- use_module(library(pairs), [group_pairs_by_key/2, pairs_values/2]).
+:- use_module(library(pairs), [group_pairs_by_key/2]).
 :- use_module(library(sandbox), [safe_goal/1]).
 :- use_module(rlm_catalog, [catalog_size/2]).
 :- use_module(rlm_host_check, [checked/4]).
 :- use_module(rlm_host_read, [line_starts/2, place/4, terms_read/3]).
 :- use_module(rlm_host_words, [ranged/3, turn/5]).
+:- use_module(rlm_rank, [best_first/3]).
 :- use_module(rlm_unit, [unit_term/2]).
 
 /** <module> A host's own rules
@@ -355,7 +356,7 @@ distinct([k(_, _, I)-Answer|Answers], Last, Seen, Pairs) :-
                 *            BOOSTS            *
                 *******************************/
 
-%   boosted(+Boosts, +M, +Ranked0, -Ranked): in the order of rlm_evidence:ranked/5.
+%   boosted(+Boosts, +M, +Ranked0, -Ranked): in the order of rlm_rank:ranked/5.
 boosted([], _, Ranked0, Ranked) =>
     Ranked = Ranked0.
 boosted(Boosts, M, Ranked0, Ranked) =>
@@ -363,16 +364,8 @@ boosted(Boosts, M, Ranked0, Ranked) =>
     sort(1, @=<, Pairs0, Pairs),
     group_pairs_by_key(Pairs, Groups),
     list_to_assoc(Groups, Each),
-    findall(k(Down, Back, Id)-C,
-            ( member(C0, Ranked0),
-              boost(C0, Each, C),
-              C = c(I, Score, _, _),
-              M:unit(I, Id, _, Priority, _, _),
-              Down is -Score,
-              Back is -Priority ),
-            Keyed),
-    keysort(Keyed, Sorted),
-    pairs_values(Sorted, Ranked).
+    findall(C, ( member(C0, Ranked0), boost(C0, Each, C) ), Cs),
+    best_first(M, Cs, Ranked).
 
 boost(c(I, Score0, Lexical, Others0), Each, C) :-
     (   get_assoc(I, Each, Boosts)

@@ -10,8 +10,9 @@
 :- use_module(rlm_closure, [by_number/2, nonviable/3, places/2, reachable/3]).
 :- use_module(rlm_conflict, [decided_first/3]).
 :- use_module(rlm_eligible, [eligible/3, policy/2]).
-:- use_module(rlm_evidence, [evidence/4, negated_units/3, ranked/5, reading/3]).
+:- use_module(rlm_evidence, [evidence/4, negated_units/3, reading/3]).
 :- use_module(rlm_host, [host_rules/5]).
+:- use_module(rlm_rank, [ranked/5]).
 :- use_module(rlm_reply, [error_reply/2, selection_reply/3]).
 
 /** <module> The law

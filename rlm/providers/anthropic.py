@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from rlm.providers.anthropic_stream import MessageAssembly
 from rlm.providers.anthropic_wire import decode_reply, encode_request
 from rlm.providers.base import ProviderReply, ProviderRequest, Wire
-from rlm.providers.credentials import Credentials, SecretSource
+from rlm.providers.credentials import SecretSource
 from rlm.providers.http import MAX_REPLY_BYTES, Endpoint
-from rlm.providers.remote import RemoteProvider
+from rlm.providers.remote import RemoteProvider, signed_in
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 VERSION = "2023-06-01"
@@ -53,14 +52,12 @@ class AnthropicProvider(RemoteProvider):
         enforces_schema: bool = False,
         max_reply_bytes: int = MAX_REPLY_BYTES,
     ) -> None:
-        url = base_url if base_url is not None else os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL
-        required = api_key is not None or api_key_variable is not None
-        if base_url is None and not required:
-            api_key_variable, required = "ANTHROPIC_API_KEY", url.rstrip("/") == ANTHROPIC_URL
+        own = {"home": ANTHROPIC_URL, "url_variable": "ANTHROPIC_BASE_URL", "key_variable": "ANTHROPIC_API_KEY"}
+        url, credentials = signed_in(base_url, api_key, api_key_variable, **own)
         endpoint = Endpoint(
             name,
             url,
-            Credentials(api_key, api_key_variable, required=required),
+            credentials,
             header=("x-api-key", ""),
             headers={"anthropic-version": VERSION},
             max_reply_bytes=max_reply_bytes,

@@ -144,6 +144,21 @@ class Provider(Protocol):
     ) -> None: ...
 
 
+class NothingOpen:
+    """The life of a provider that answers in this process."""
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
 def encoded(fields: dict[str, Any]) -> bytes:
     """``fields`` as compact UTF-8 JSON, in their own order; ConfigurationError where they are no JSON."""
     import json

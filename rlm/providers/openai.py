@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from rlm.providers.base import ProviderReply, ProviderRequest, Wire
-from rlm.providers.credentials import Credentials, SecretSource
+from rlm.providers.credentials import SecretSource
 from rlm.providers.http import MAX_REPLY_BYTES, Endpoint
 from rlm.providers.openai_stream import ChatAssembly
 from rlm.providers.openai_wire import OutputLimit, decode_reply, encode_request
-from rlm.providers.remote import RemoteProvider
+from rlm.providers.remote import RemoteProvider, signed_in
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENROUTER_URL = "https://openrouter.ai/api/v1"
@@ -56,11 +55,8 @@ class OpenAIProvider(RemoteProvider):
         enforces_schema: bool = True,
         max_reply_bytes: int = MAX_REPLY_BYTES,
     ) -> None:
-        url = base_url if base_url is not None else os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
-        required = api_key is not None or api_key_variable is not None
-        if base_url is None and not required:
-            api_key_variable, required = "OPENAI_API_KEY", url.rstrip("/") == OPENAI_URL
-        credentials = Credentials(api_key, api_key_variable, required=required)
+        own = {"home": OPENAI_URL, "url_variable": "OPENAI_BASE_URL", "key_variable": "OPENAI_API_KEY"}
+        url, credentials = signed_in(base_url, api_key, api_key_variable, **own)
         endpoint = Endpoint(name, url, credentials, max_reply_bytes=max_reply_bytes)
         super().__init__(model, endpoint, window=window, enforces_schema=enforces_schema)
         modern = endpoint.host == "api.openai.com"

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+import abc
+import os
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from rlm.errors import ProviderError
 from rlm.providers.base import ProviderReply, ProviderRequest
+from rlm.providers.credentials import Credentials, SecretSource
 from rlm.providers.faults import shown
 from rlm.providers.http import Endpoint, Received
 from rlm.providers.wire import Assembly, NotAReply, OnText, Told
 
 
-class RemoteProvider:
+def signed_in(
+    base_url: str | None,
+    api_key: SecretSource | None,
+    api_key_variable: str | None,
+    *,
+    home: str,
+    url_variable: str,
+    key_variable: str,
+) -> tuple[str, Credentials]:
+    """Where to send, and with which key: a key goes only where it belongs.
+
+    Args:
+        home: the vendor's own URL. It, or what ``url_variable`` says instead, is used where no ``base_url`` is given,
+            and only there the key in ``key_variable`` counts; at home there must be one.
+    """
+    url = base_url if base_url is not None else os.environ.get(url_variable) or home
+    required = api_key is not None or api_key_variable is not None
+    if base_url is None and not required:
+        api_key_variable, required = key_variable, url.rstrip("/") == home
+    return url, Credentials(api_key, api_key_variable, required=required)
+
+
+class RemoteProvider(abc.ABC):
     """One model at one endpoint; a wire format says what it is called, and what is sent and read.
 
     Args:
@@ -58,12 +83,13 @@ class RemoteProvider:
             return await self._endpoint.stream(self.path, body, self._assembly(), told)
         return await self._endpoint.post(self.path, body)
 
+    @abc.abstractmethod
     def _assembly(self) -> Assembly:
-        raise NotImplementedError
+        """What puts the events of a stream together."""
 
+    @abc.abstractmethod
     def _decoded(self, value: Any, request_id: str | None) -> ProviderReply:
         """The reply in a JSON value. Raises: NotAReply."""
-        raise NotImplementedError
 
     def _malformed(self, what: str, request_id: str | None) -> ProviderError:
         return self._endpoint.failure("malformed_reply", f"no {self.reply_is}: {shown(what)}", request_id=request_id)

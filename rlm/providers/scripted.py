@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from types import TracebackType
-from typing import Self
 
 import anyio.lowlevel
 
 from rlm.errors import ConfigurationError, ProviderError
 from rlm.providers import anthropic_wire, openai_wire
-from rlm.providers.base import ProviderReply, ProviderRequest, Usage, Wire
+from rlm.providers.base import NothingOpen, ProviderReply, ProviderRequest, Usage, Wire
 from rlm.providers.prices import FREE
 from rlm.providers.wire import OnText, Told
 
@@ -22,7 +20,7 @@ Script = Iterable[Line] | Callable[[ProviderRequest], Line | Awaitable[Line]]
 UsageSource = Usage | Callable[[ProviderRequest, str], Usage]
 
 
-class ScriptedProvider:
+class ScriptedProvider(NothingOpen):
     """Answers from a script, and remembers what it was asked: ``requests``, and ``bodies`` as bytes.
 
     Args:
@@ -97,14 +95,3 @@ class ScriptedProvider:
     def _reply(self, request: ProviderRequest, text: str) -> ProviderReply:
         usage = self._usage(request, text) if callable(self._usage) else self._usage
         return ProviderReply(text=text, finish_reason="stop", usage=usage or Usage(), model=self.model)
-
-    async def aclose(self) -> None:
-        """Nothing is open."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()

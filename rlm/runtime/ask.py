@@ -18,6 +18,7 @@ from rlm.providers import resolve
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest, ToolCall, Wire
 from rlm.runtime import gate
 from rlm.runtime.answer import Answer, AnsweredCall, Projection
+from rlm.runtime.room import fitted
 from rlm.sync import run_sync
 
 if TYPE_CHECKING:
@@ -31,10 +32,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DEFAULT_TIME_LIMIT = 120.0
-OUTPUT_SHARE = 4
-"""Where nobody says how much a reply may take, it gets the default of a policy, but at most one part in four of the
-model's window."""
-
 LOCAL_OUTPUT = 256
 """Tokens, for a local model: on a processor each takes a while, and a small model that does not find its end would
 go on for minutes."""
@@ -134,7 +131,7 @@ async def aask(
     deadline = anyio.current_time() + time_limit
     window, failure = await _window(provider, deadline)
     usual = LOCAL_OUTPUT if local else DEFAULT_RESERVE_OUTPUT
-    policy, most = _fitted(policy, window, max_output_tokens, usual)
+    policy, most = fitted(policy, window, max_output_tokens, usual)
     view = await acompile(
         catalog,
         query,
@@ -198,19 +195,6 @@ async def _window(provider: Provider, deadline: float) -> tuple[int | None, Prov
         "the deadline passed before the provider was ready",
         {"source": "deadline", "provider": provider.name},
     )
-
-
-def _fitted(policy: Policy, window: int | None, most: int | None, usual: int) -> tuple[Policy, int]:
-    """The policy with the window and the output reserve of this request, and the tokens that a reply may take:
-    ``most``, else the policy's word, else what is ``usual``."""
-    given = {name: getattr(policy, name) for name in policy.model_fields_set}
-    room = policy.window if window is None else min(window, given.get("window", window))
-    if most is None:
-        most = given.get("reserve_output", min(usual, room // OUTPUT_SHARE))
-    reserve = max(most, given.get("reserve_output", 0))
-    if (room, reserve) == (policy.window, policy.reserve_output):
-        return policy, most
-    return Policy(**{**given, "window": room, "reserve_output": reserve}), most
 
 
 def _answer(

@@ -9,8 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -18,7 +17,7 @@ import anyio.lowlevel
 from rlm.errors import ProviderError, RunError
 from rlm.model.base import canonical_json, digest_of
 from rlm.model.budget import Spent
-from rlm.providers.base import ProviderReply, ProviderRequest, Usage, Wire
+from rlm.providers.base import NothingOpen, ProviderReply, ProviderRequest, Usage, Wire
 from rlm.providers.prices import Price
 from rlm.providers.retry import Retry
 from rlm.runtime.cancel import CancelToken
@@ -146,7 +145,7 @@ class ReplayRetry(Retry):
         return 0.0
 
 
-class ReplayProvider:
+class ReplayProvider(NothingOpen):
     """A provider that answers from a trace, and sends nothing."""
 
     def __init__(self, said: Mapping[str, Any], replay: Replay, *, leaf: bool) -> None:
@@ -172,14 +171,3 @@ class ReplayProvider:
         if self._replay.ends_here(request):
             await anyio.sleep_forever()
         return self._replay.reply(request)
-
-    async def aclose(self) -> None:
-        """Nothing is open."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None

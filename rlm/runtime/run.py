@@ -17,7 +17,7 @@ from rlm.catalog.catalog import Catalog
 from rlm.compiler.compile import compile as compiled_view
 from rlm.compiler.tokens import counter
 from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError
-from rlm.model.policy import DEFAULT_RESERVE_OUTPUT, Policy
+from rlm.model.policy import Policy
 from rlm.model.unit import Unit
 from rlm.providers import resolve
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest
@@ -27,6 +27,7 @@ from rlm.runtime.gate import Passage
 from rlm.runtime.ledger import Account, Reservation
 from rlm.runtime.options import Options
 from rlm.runtime.roles import Role, agent_policy
+from rlm.runtime.room import fitted
 from rlm.runtime.toolbox import Toolbox
 from rlm.runtime.trace import Trace, request_key
 from rlm.tools.work import Workers
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
 
 MOST_WINDOW = 2**40
 """Tokens: no model has so many; a provider that says more is mistaken."""
-
-OUTPUT_SHARE = 4
-"""A reply may take the policy's output reserve, but at most one part in four of the model's window."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +181,7 @@ class Run:
         window = await self._window(self.speaker(asked.role).provider)
         there = self.catalog.units
         standing = tuple(unit for unit in (*self.standing, *asked.standing) if unit.id not in there)
-        policy = _fitted(agent_policy(asked.policy, asked.withheld, standing), window)
+        policy = fitted(agent_policy(asked.policy, asked.withheld, standing), window)[0]
         compiled = partial(
             compiled_view,
             self.catalog,
@@ -305,16 +303,6 @@ class _Shared:
         if self.problem is not None:
             raise self.problem
         return self.value
-
-
-def _fitted(policy: Policy, window: int | None) -> Policy:
-    """The policy with the window of a model, and an output reserve that leaves room for the request."""
-    given = {name: getattr(policy, name) for name in policy.model_fields_set}
-    room = policy.window if window is None else min(window, given.get("window", window))
-    reserve = given.get("reserve_output", min(DEFAULT_RESERVE_OUTPUT, room // OUTPUT_SHARE))
-    if (room, reserve) == (policy.window, policy.reserve_output):
-        return policy
-    return Policy(**{**given, "window": room, "reserve_output": reserve})
 
 
 def speaker_of(model: Any, options: Options) -> Speaker:

@@ -7,6 +7,7 @@ the interpreter from exiting.
 
 from __future__ import annotations
 
+import abc
 import asyncio
 import contextlib
 import contextvars
@@ -22,7 +23,7 @@ DEFAULT_SLOTS = 32
 FAREWELL_SECONDS = (0.15, 0.1)  # together less than the half second in which a deadline must be answered
 
 
-class Work:
+class Work(abc.ABC):
     """One piece of host code. ``done`` is set on the loop; then ``result`` or ``problem`` is there."""
 
     def __init__(self, name: str) -> None:
@@ -32,13 +33,13 @@ class Work:
         self.problem: BaseException | None = None
         self.on_end: Callable[[], None] = lambda: None
 
+    @abc.abstractmethod
     def start(self) -> None:
         """Begin; called on the loop."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def stop(self) -> None:
         """Ask it to end; may be called again."""
-        raise NotImplementedError
 
     def value(self) -> Any:
         """The result. Raises: what the work raised."""
