@@ -33,7 +33,8 @@ admit_together(Tier, Roots, Given, State0, State) :-
     Given = given(World, Bad),
     World = world(M, _, _, _, _, _),
     State0 = state(Admitted0, Active0, Rejected0),
-    standing(Roots, Tier, Given, Active0, Standing0, Turned),
+    empty_assoc(Pardoned),
+    standing(Roots, Tier, Given, Active0, Pardoned, Standing0, Turned),
     outranked(M, Standing0, Standing, Outranked),
     findall(r(I, [superseded_by(Winner, I)]), member(I-Winner, Outranked), Outdone),
     closure(World, Bad, Active0, Standing, Closure),
@@ -46,51 +47,54 @@ admit_together(Tier, Roots, Given, State0, State) :-
     append(Rejected1, Rejected0, Rejected),
     State = state(Admitted, Active, Rejected).
 
-%   standing(+Roots, +Tier, +Given, +Active, -Standing, -Turned): roots that can get in by themselves.
-standing([], _, _, _, [], []).
-standing([R|Rs], Tier, Given, Active, Standing, Turned) :-
+%   standing(+Roots, +Tier, +Given, +Active, +Pardoned, -Standing, -Turned): roots that can get in by themselves.
+%   Pardoned has what is known to be out for no fault of the host's: many roots may need the same.
+standing([], _, _, _, _, [], []).
+standing([R|Rs], Tier, Given, Active, Pardoned0, Standing, Turned) :-
     attempt(R, Given, Active, Outcome),
     (   Outcome = rejected(Reasons),
         \+ together(Tier, Reasons)
-    ->  pardoned(Tier, R, Reasons, Given),
+    ->  pardoned(Tier, R, Reasons, Given, Pardoned0, Pardoned),
         Turned = [r(R, Reasons)|Turned1],
         Standing = Standing1
     ;   Outcome == already
     ->  Standing = Standing1,
-        Turned = Turned1
+        Turned = Turned1,
+        Pardoned = Pardoned0
     ;   Standing = [R|Standing1],
-        Turned = Turned1
+        Turned = Turned1,
+        Pardoned = Pardoned0
     ),
-    standing(Rs, Tier, Given, Active, Standing1, Turned1).
+    standing(Rs, Tier, Given, Active, Pardoned, Standing1, Turned1).
 
 %   A pinned unit that contradicts itself is seen when all are taken together.
 together(pinned, [contradicts_itself(_, _)]).
 
-pardoned(pinned, R, Reasons, Given) =>
-    (   pardonable(Reasons, Given)
-    ->  true
+pardoned(pinned, R, Reasons, Given, Pardoned0, Pardoned) =>
+    (   pardonable(Reasons, Given, Pardoned0, Pardoned1)
+    ->  Pardoned = Pardoned1
     ;   throw(misconfigured(pinned, blocked(R, Reasons), Given, [R]))
     ).
-pardoned(_, _, _, _) =>
-    true.
+pardoned(_, _, _, _, Pardoned0, Pardoned) =>
+    Pardoned = Pardoned0.
 
 %   A lost capability or a narrow scope hides a pinned unit; anything else is the host at odds with itself.
-pardonable(Reasons, Given) :-
-    pardonable(Reasons, Given, []).
+pardonable([], _, Pardoned, Pardoned).
+pardonable([Reason|Reasons], Given, Pardoned0, Pardoned) :-
+    pardonable_reason(Reason, Given, Pardoned0, Pardoned1),
+    pardonable(Reasons, Given, Pardoned1, Pardoned).
 
-pardonable(Reasons, Given, Seen) :-
-    forall(member(Reason, Reasons), pardonable_reason(Reason, Given, Seen)).
-
-pardonable_reason(out_of_scope, _, _).
-pardonable_reason(capability_missing(_), _, _).
-pardonable_reason(dependency_out(Id, _), Given, Seen) :-
-    (   memberchk(Id, Seen)
-    ->  true
-    ;   Given = given(World, Bad),
+pardonable_reason(out_of_scope, _, Pardoned, Pardoned).
+pardonable_reason(capability_missing(_), _, Pardoned, Pardoned).
+pardonable_reason(dependency_out(Id, _), Given, Pardoned0, Pardoned) :-
+    (   get_assoc(Id, Pardoned0, _)
+    ->  Pardoned = Pardoned0
+    ;   put_assoc(Id, Pardoned0, true, Pardoned1),
+        Given = given(World, Bad),
         World = world(M, _, _, _, _, _),
         M:number(Id, J),
         out(World, Bad, J, Reasons),
-        pardonable(Reasons, Given, [Id|Seen])
+        pardonable(Reasons, Given, Pardoned1, Pardoned)
     ).
 
 %!  admit_each(+Tier, +Roots:list, +Given, +State0, -State) is det.

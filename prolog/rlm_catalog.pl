@@ -23,6 +23,7 @@
 :- use_module(library(pairs), [group_pairs_by_key/2]).
 :- use_module(rlm_examples, [examples_add/4, examples_declare/1, examples_forget/2]).
 :- use_module(rlm_index, [index_declare/1, index_forget/2, index_unit/4, index_update/1]).
+:- use_module(rlm_origin, [origin_add/3, origin_declare/1, origin_forget/2]).
 :- use_module(rlm_words, [fold/2, identifier_words/2, stemmer/1, stems/3]).
 
 /** <module> What is there: facts about the units of a catalog
@@ -79,6 +80,7 @@ declare(M) :-
             ]),
     index_declare(M),
     examples_declare(M),
+    origin_declare(M),
     assertz(M:next(1)),
     assertz(M:size(0)).
 
@@ -177,6 +179,7 @@ remove_unit(M, I) :-
     retractall(M:key(_, I, _)),
     retractall(M:called(I, _)),
     retractall(M:signal(_, _, I, _)),
+    origin_forget(M, I),
     examples_forget(M, I).
 
 %   retract_unit(+M, +I): the counterpart of assert_unit/3.
@@ -236,6 +239,7 @@ add_unit(M, Stemmer, I, Given) :-
     ( get_dict(name, Unit.fields, Name) -> true ; Name = '' ),
     bare_name(Name, Bare),
     assertz(M:called(I, Bare)),
+    origin_add(M, I, Unit.origin),
     names_keys(Unit.names, Names),
     add_keys(Names, name, M, I),
     names_keys(Unit.groups, Groups),
@@ -270,7 +274,7 @@ add_relations([Id|Ids], Relation, M, I) :-
 
 %   ordinary(-Unit:dict): what is not said of a unit; most of it is said of few.
 ordinary(_{ priority: 100, pinned: false, mandatory: false, visible: true, available: true,
-            requires: [], suggests: [], conflicts: [], supersedes: [], groups: [], triggers: [] }).
+            requires: [], suggests: [], conflicts: [], supersedes: [], groups: [], triggers: [], origin: '' }).
 
 %   bare_name(+Name, -Bare): the words of a name; a number behind `@` or `#` only tells variants apart.
 bare_name(Name, Bare) :-

@@ -8,7 +8,8 @@
             places/2,             % +Is, -Places
             closure/5             % +World, +Bad, +Active, +Roots, -Closure
           ]).
-:- use_module(library(assoc), [empty_assoc/1, get_assoc/3, list_to_assoc/2, put_assoc/4]).
+:- use_module(library(apply), [foldl/4]).
+:- use_module(library(assoc), [assoc_to_keys/2, empty_assoc/1, get_assoc/3, list_to_assoc/2, put_assoc/4]).
 :- use_module(library(lists), [append/3, list_to_set/2, member/2, nth1/3]).
 :- use_module(library(ordsets), [ord_memberchk/2, ord_subtract/3, ord_union/3]).
 :- use_module(library(pairs), [group_pairs_by_key/2]).
@@ -70,15 +71,43 @@ needs(world(M, _, Extra, _, _, _), I, Id, J) :-
 
 reachable(World, Roots, Is) :-
     sort(Roots, Sorted),
-    spread(Sorted, World, Sorted, Is).
+    near_levels(Levels),
+    spread(Sorted, Levels, World, Sorted, Is).
 
-spread([], _, Is, Is).
-spread([F|Fs], World, Seen, Is) :-
-    findall(J, ( member(I, [F|Fs]), needs(World, I, _, J), J \== missing ), Js0),
-    sort(Js0, Js),
+%   near_levels(?N): so many levels are merged as ordered sets, which is twice as fast as a table; merged so, each unit
+%   of a long chain would cost as much as all before it.
+near_levels(32).
+
+spread([], _, _, Seen, Is) =>
+    Is = Seen.
+spread(Level, 0, World, Seen, Is) =>
+    findall(I-true, member(I, Seen), Pairs),
+    list_to_assoc(Pairs, Known0),
+    spread_far(Level, World, Known0, Known),
+    assoc_to_keys(Known, Is).
+spread(Level, Left, World, Seen, Is) =>
+    required(World, Level, Js),
     ord_subtract(Js, Seen, New),
     ord_union(Seen, New, Seen1),
-    spread(New, World, Seen1, Is).
+    Left1 is Left - 1,
+    spread(New, Left1, World, Seen1, Is).
+
+%   spread_far(+Level, +World, +Known0, -Known): the same with a table.
+spread_far([], _, Known0, Known) =>
+    Known = Known0.
+spread_far(Level, World, Known0, Known) =>
+    required(World, Level, Js),
+    findall(J, ( member(J, Js), \+ get_assoc(J, Known0, _) ), New),
+    foldl(known, New, Known0, Known1),
+    spread_far(New, World, Known1, Known).
+
+known(J, Known0, Known) :-
+    put_assoc(J, Known0, true, Known).
+
+%   required(+World, +Is, -Js:ordset): what Is require themselves, as far as it is there.
+required(World, Is, Js) :-
+    findall(J, ( member(I, Is), needs(World, I, _, J), J \== missing ), Js0),
+    sort(Js0, Js).
 
                 /*******************************
                 *           VIABILITY          *
@@ -156,17 +185,40 @@ prose_or_rule(I, _, Vetoed, vetoed(Rule)) :-
     get_assoc(I, Vetoed, Rules),
     member(Rule, Rules).
 
-%   fall(+Is, +World, +Bad0, -Bad): what needs something that cannot be met falls too, until nothing does.
+%   fall(+Is, +World, +Bad0, -Bad): what needs something that cannot be met falls too, until nothing does. After the
+%   first round only those are looked at again whom something that fell in the last one concerns.
 fall(Is, World, Bad0, Bad) :-
-    findall(I-Reason,
-            ( member(I, Is),
-              \+ get_assoc(I, Bad0, _),
-              once(unmet(World, Bad0, I, Reason)) ),
-            Falling),
+    falling(Is, World, Bad0, Falling),
     (   Falling == []
     ->  Bad = Bad0
-    ;   add_falling(Falling, Bad0, Bad1),
-        fall(Is, World, Bad1, Bad)
+    ;   findall(J-I, ( member(I, Is), concerns(World, J, I) ), Pairs),
+        by_number(Pairs, Concerned),
+        fall_round(Falling, Concerned, World, Bad0, Bad)
+    ).
+
+fall_round([], _, _, Bad0, Bad) =>
+    Bad = Bad0.
+fall_round(Falling, Concerned, World, Bad0, Bad) =>
+    add_falling(Falling, Bad0, Bad1),
+    findall(I, ( member(J-_, Falling), get_assoc(J, Concerned, Is0), member(I, Is0) ), Is1),
+    sort(Is1, Is),
+    falling(Is, World, Bad1, Next),
+    fall_round(Next, Concerned, World, Bad1, Bad).
+
+%   falling(+Is, +World, +Bad, -Falling): `I-Reason` for those that are not bad yet, and need what Bad leaves unmet.
+falling(Is, World, Bad, Falling) :-
+    findall(I-Reason,
+            ( member(I, Is),
+              \+ get_assoc(I, Bad, _),
+              once(unmet(World, Bad, I, Reason)) ),
+            Falling).
+
+%   concerns(+World, -J, +I) is nondet: I needs J, or something for which J could stand in.
+concerns(World, J, I) :-
+    needs(World, I, _, D),
+    D \== missing,
+    (   J = D
+    ;   substitute(World, D, J)
     ).
 
 add_falling([], Bad, Bad).

@@ -2,23 +2,25 @@
 :- module(rlm_evidence,
           [ analyse/2,            % +Args, -Reply
             reading/3,            % +Module, +Text, -Reading
-            evidence/4,           % +Module, +Reading, +Input, -Evidence
+            evidence/5,           % +Module, +View, +Reading, +Input, -Evidence
             source_weights/4,     % +Module, +Input, +Weights, -Sources
-            negated_units/3,      % +Module, +Reading, -Is
-            intent_least/1        % ?Score
+            intent_least/1,       % ?Score
+            need_share/1          % ?Thousandths
           ]).
 :- set_prolog_flag(optimise, true).           % arithmetic in place; this file only
 :- use_module(library(apply), [foldl/4, maplist/3, maplist/4, maplist/5]).
 :- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, nth1/3, reverse/2, subtract/3]).
-:- use_module(library(pairs), [pairs_keys_values/3, pairs_values/2]).
+:- use_module(library(pairs), [pairs_keys_values/3]).
 :- use_module(library(solution_sequences), [limit/2]).
-:- use_module(rlm_catalog, [catalog_module/2, catalog_size/2, catalog_stemmer/2]).
+:- use_module(rlm_catalog, [catalog_module/2, catalog_stemmer/2]).
 :- use_module(rlm_examples, [example_scores/3, example_weights/4, has_examples/1]).
 :- use_module(rlm_index,
-              [ index_update/1, query_weights/5, summed_pairs/2, word_pairs/3, word_scores/3 ]).
-:- use_module(rlm_negation, [negated/2]).
+              [ index_update/1, query_weights/5, summed_pairs/2, word_pairs/4, word_scores/4 ]).
+:- use_module(rlm_named,
+              [ first_names/3, name_hit/6, name_score/1, quotes/2, scan/5, token_elements/3, trigger_hit/7 ]).
+:- use_module(rlm_origin, [in_view/3, mixed/1, view_row/3]).
 :- use_module(rlm_thesaurus, [synonyms/3]).
-:- use_module(rlm_words, [fold/2, identifier_words/2, joined_words/3, stems/3, tokens/2, words_terms/3]).
+:- use_module(rlm_words, [fold/2, identifier_words/2, joined_words/3, tokens/2, words_terms/3]).
 
 /** <module> Why a unit might matter now
 
@@ -33,29 +35,25 @@ that many units have; they travel as plain `I-Score` pairs. All other kinds are 
 | history(Turn)          | earlier turns of the user, decaying                                |
 | sensor(Name)           | a scorer of the host, bounded in weight                            |
 | example(Text)          | the unit's example that is most like the text                      |
-| intent(Part)           | the unit is the best one for a part of the text                    |
+| intent(Part)           | the unit is the best one for a part of the text (rlm_rank)         |
+| spared(View)           | strangers may not keep the unit out (rlm_spare)                    |
 
 The input is a dict: `text`, `needs`, `history` (last turn first), `signals` ([Name, Values]), `sensors`
 ([Name, Ids, Scores]), `floor`, `relative_floor`, `abstain`, and `words`: `null`, or the word scores that a scorer
 outside has counted from the same vectors (see analyse/2).
 */
 
-%   name_score(?Score): a name counts as much as two words that no other unit has.
-name_score(2000).
-
-%   name_limit(?N): so many units at most come in by name in one compile.
-name_limit(16).
-
 %   history_factor(?Turn, ?Thousandths): what a word of the Turn-th last turn still counts.
 history_factor(1, 100).
 history_factor(2, 50).
 history_factor(3, 25).
 
-%   sensor_weight(?Factor): what a sensor's score counts: at its most it is worth three words of one unit only.
-sensor_weight(3).
+%   need_share(?Thousandths): a need brings in the units in which its words count this share of the best.
+need_share(400).
 
-%   sensor_limit(?Score): the most that one sensor can add.
-sensor_limit(3000).
+%   sensor_weight(?Thousandths): what a sensor's score counts, and so the most that one sensor can add: three and a half
+%   words of one unit only.
+sensor_weight(3500).
 
 %   quoted_factor(?Thousandths): what a word counts that stands in quotes only.
 quoted_factor(400).
@@ -101,12 +99,15 @@ analyse(Args, _{text: Terms, intents: Intents, needs: Needs, history: History, f
     sort(Is, Watch).
 
 watched(M, Reading, Args, I) :-
-    wordless_evidence(M, Reading, Args, Pairs),
+    wordless_evidence(M, all, Reading, Args, Pairs),
     member(I-_, Pairs).
+watched(M, reading(_, Elements, _), _, I) :-
+    mixed(M),                             % in a view others have the places that there are for names
+    name_hit(M, all, Elements, _, _, I).
 watched(M, _, Args, I) :-
     member(Need, Args.needs),
     reading(M, Need, reading(_, Elements, _)),
-    keyed_need(M, Elements, Need, I-_).
+    keyed_need(M, all, Elements, Need, I-_).
 
 %!  reading(+Module, +Text, -Reading) is det.
 %
@@ -158,13 +159,6 @@ skip_quoted(Left, Close, [Token|Tokens], Rest) :-
     Token \== p('\n'),
     Fewer is Left - 1,
     skip_quoted(Fewer, Close, Tokens, Rest).
-
-quotes('"', '"').
-quotes('`', '`').
-quotes('\'', '\'').
-quotes('“', '”').
-quotes('‘', '’').
-quotes('«', '»').
 
 %   counted_words(+Tokens, -Words): all words that count, those that case splits also joined.
 counted_words([], []).
@@ -231,14 +225,13 @@ readable(Text, Read) :-
         atomic_list_concat([Head, '\n', Tail], Read)
     ).
 
-%   term_scores(+M, +Given, +Terms, -Scores, -Weights): of one text, counted here or given.
-term_scores(M, null, Terms, Scores, Weights) =>
+%   term_scores(+M, +View, +Given, +Terms, -Scores, -Weights): of one text, counted here or given.
+term_scores(M, View, null, Terms, Scores, Weights) =>
     index_update(M),
-    catalog_size(M, Size),
     catalog_stemmer(M, Stemmer),
-    query_weights(M, Stemmer, Size, Terms, Weights),
-    word_scores(M, Weights, Scores).
-term_scores(_, Given, _, Scores, Weights) =>
+    query_weights(M, View, Stemmer, Terms, Weights),
+    word_scores(M, View, Weights, Scores).
+term_scores(_, _, Given, _, Scores, Weights) =>
     maplist(pair, Given.numbers, Given.scores, Scores),
     maplist(weight, Given.terms, Given.rarities, Given.words, Weights).
 
@@ -246,16 +239,15 @@ pair(I, Score, I-Score).
 
 weight(Term, Rarity, Word, w(Term, Rarity, Word)).
 
-%   text_scores(+M, +Given, +Reading, +Floor, -Scores, -Weights, -Intents): of the text itself. Intents are
+%   text_scores(+M, +View, +Given, +Reading, +Floor, -Scores, -Weights, -Intents): of the text itself. Intents are
 %   `intent(Part, Pairs, Rest)`: what the words of a part count in the units where they count enough, by I, and the
 %   most that they count in a unit that a scorer outside has not told.
-text_scores(M, null, Reading, Floor, Scores, Weights, Intents) =>
+text_scores(M, View, null, Reading, Floor, Scores, Weights, Intents) =>
     Reading = reading(_, _, Terms),
     index_update(M),
-    catalog_size(M, Size),
     catalog_stemmer(M, Stemmer),
-    query_weights(M, Stemmer, Size, Terms, Weights),
-    word_pairs(M, Weights, Worded),
+    query_weights(M, View, Stemmer, Terms, Weights),
+    word_pairs(M, View, Weights, Worded),
     summed_pairs(Worded, Scores),
     intents(Stemmer, Reading, Parts),
     intent_least(Least0),
@@ -266,8 +258,8 @@ text_scores(M, null, Reading, Floor, Scores, Weights, Intents) =>
               summed_pairs(Here, All),
               findall(I-S, ( member(I-S, All), S >= Least ), Pairs) ),
             Intents).
-text_scores(M, Given, reading(_, _, Terms), _, Scores, Weights, Intents) =>
-    term_scores(M, Given, Terms, Scores, Weights),
+text_scores(M, View, Given, reading(_, _, Terms), _, Scores, Weights, Intents) =>
+    term_scores(M, View, Given, Terms, Scores, Weights),
     (   get_dict(intents, Given, Told)
     ->  maplist(told_intent, Told, Intents)
     ;   Intents = []
@@ -277,7 +269,19 @@ told_intent(Told, intent(Part, Pairs, Rest)) :-
     _{part: Part, rest: Rest, numbers: Is, scores: Scores} :< Told,
     pairs_keys_values(Pairs, Is, Scores).
 
-%   given(+Words, +Source, +N, -Given): the scores from outside for the N-th text of a source.
+%   view_input(+View, +Input0, -Input): with the scores from outside that were counted in the view.
+view_input(View, Input0, Input) :-
+    Words = Input0.words,
+    (   ( View == all ; Words == null )
+    ->  Input = Input0
+    ;   view_row(View, Kind, Origin),
+        member([Kind, Origin, Told], Words.views)
+    ->  Input = Input0.put(words, Told)
+    ;   throw(more_views([View]))
+    ).
+
+%   given(+Words, +Source, +N, -Given) is semidet: the scores from outside for the N-th text of a source; turns that
+%   count no more have none.
 given(null, _, _, Given) =>
     Given = null.
 given(Words, Source, N, Given) =>
@@ -288,31 +292,35 @@ given(Words, Source, N, Given) =>
                 *           EVIDENCE           *
                 *******************************/
 
-%!  evidence(+Module, +Reading, +Input:dict, -Evidence) is det.
+%!  evidence(+Module, +View, +Reading, +Input:dict, -Evidence) is det.
 %
-%   `evidence(Words, Others, Weights, Intents, Input)`: the scores of the text's words (by I), all other evidence
-%   (by I), what each word of the text weighs (`w(Term, Rarity, Word)`) and what its parts ask for. `Reading` is
-%   that of the text.
+%   What speaks for the units of a view (rlm_origin), as if there were no others:
+%   `evidence(Words, Others, Weights, Intents, Input)`, the scores of the text's words (by I), all other evidence (by
+%   I), what each word of the text weighs (`w(Term, Rarity, Word)`), what its parts ask for, and the input with the word
+%   scores of the view. `Reading` is that of the text.
+%
+%   @error more_views([View]), where a scorer outside has not counted this one
 
-evidence(M, Reading, Input, evidence(Words, Others, Weights, Intents, Input)) :-
+evidence(M, View, Reading, Input0, evidence(Words, Others, Weights, Intents, Input)) :-
+    view_input(View, Input0, Input),
     given(Input.words, text, 1, Given),
-    text_scores(M, Given, Reading, Input.floor, Words, Weights, Intents),
-    findall(Pairs, other_evidence(M, Reading, Input, Pairs), Lists),
+    text_scores(M, View, Given, Reading, Input.floor, Words, Weights, Intents),
+    findall(Pairs, other_evidence(M, View, Reading, Input, Pairs), Lists),
     append(Lists, Unsorted),
     sort(0, @=<, Unsorted, Others).
 
 %!  source_weights(+Module, +Input:dict, +Weights, -Sources:dict) is det.
 %
 %   What each word of each text weighs, so that evidence for a single unit can be counted again later:
-%   `text`, `needs`, `history` and `examples`, each a list of `terms`, their `rarities` and the `words` that they stand for.
-%   `Weights` are those of the text.
+%   `text`, `needs`, `history` and `examples`, each a list of `terms`, their `rarities` and the `words` that they stand
+%   for. `Weights` are those of the text.
 
 source_weights(M, Input, Weights, _{text: [Text], needs: Needs, history: History, examples: Examples}) :-
     weights_dict(Weights, Text),
     findall(Dict,
             ( has_examples(M),
               reading(M, Input.text, Reading),
-              said_weights(M, Reading, Input, Said),
+              said_weights(M, all, Reading, Input, Said),
               weights_dict(Said, Dict) ),
             Examples),
     texts_weights(M, Input, needs, Input.needs, Needs),
@@ -323,22 +331,14 @@ texts_weights(_, _, _, [], Dicts) =>
 texts_weights(M, Input, Source, Texts, Dicts) =>
     findall(Dict,
             ( nth1(N, Texts, Text),
-              given_source(Input.words, Source, N, Given),
+              given(Input.words, Source, N, Given),
               reading(M, Text, reading(_, _, Terms)),
-              term_scores(M, Given, Terms, Scores, Weights),
+              term_scores(M, all, Given, Terms, Scores, Weights),
               foldl(best, Scores, 0, Best0),
               ( Best0 >= Input.floor -> Best = Best0 ; Best = 0 ),
               weights_dict(Weights, Dict0),
               Dict = Dict0.put(best, Best) ),
             Dicts).
-
-%   Turns that count no more have no scores from outside.
-given_source(Words, Source, N, Given) :-
-    (   Words == null
-    ->  Given = null
-    ;   get_dict(Source, Words, Texts),
-        nth1(N, Texts, Given)
-    ).
 
 weights_dict(Weights, _{terms: Terms, rarities: Rarities, words: Words}) :-
     unweighed(Weights, Terms, Rarities, Words).
@@ -347,81 +347,84 @@ unweighed([], [], [], []).
 unweighed([w(T, R, W)|Weights], [T|Ts], [R|Rs], [W|Ws]) :-
     unweighed(Weights, Ts, Rs, Ws).
 
-%   other_evidence(+M, +Reading, +Input, -Pairs) is multi: one solution a kind and text.
-other_evidence(M, Reading, Input, Pairs) :-
-    wordless_evidence(M, Reading, Input, Pairs).
-other_evidence(M, _, Input, Pairs) :-
+%   other_evidence(+M, +View, +Reading, +Input, -Pairs) is multi: one solution a kind and text.
+other_evidence(M, View, Reading, Input, Pairs) :-
+    wordless_evidence(M, View, Reading, Input, Pairs).
+other_evidence(M, View, _, Input, Pairs) :-
     nth1(N, Input.needs, Need),
-    need_evidence(M, Input, N, Need, Pairs).
-other_evidence(M, _, Input, Pairs) :-
+    need_evidence(M, View, Input, N, Need, Pairs).
+other_evidence(M, View, _, Input, Pairs) :-
     history_factor(N, Factor),
     nth1(N, Input.history, Text),
     given(Input.words, history, N, Given),
     reading(M, Text, reading(_, _, Terms)),
-    term_scores(M, Given, Terms, Scores, _),
+    term_scores(M, View, Given, Terms, Scores, _),
     findall(I-e(history(N), Score),
             ( member(I-S, Scores),
               Score is S * Factor // 1000,
               Score > 0 ),
             Pairs).
 
-%   wordless_evidence(+M, +Reading, +Input, -Pairs) is multi: names, triggers, signals and sensors.
-wordless_evidence(M, reading(_, Elements, _), _, Pairs) :-
-    findall(Length-I-Key, name_hit(M, Elements, Key, Length, I), Hits),
+%   wordless_evidence(+M, +View, +Reading, +Input, -Pairs) is multi: names, triggers, examples, signals and sensors.
+wordless_evidence(M, View, reading(_, Elements, _), _, Pairs) :-
+    findall(Length-I-Key, name_hit(M, View, Elements, Key, Length, I), Hits),
     first_names(M, Hits, Pairs).
-wordless_evidence(M, reading(_, Elements, _), _, Pairs) :-
+wordless_evidence(M, View, reading(_, Elements, _), _, Pairs) :-
     has_triggers(M),
     catalog_stemmer(M, Stemmer),
     findall(I-e(trigger(Signal, Value), Weight),
-            trigger_hit(M, Stemmer, Elements, Signal, Value, I, Weight),
+            ( trigger_hit(M, Stemmer, Elements, Signal, Value, I, Weight),
+              in_view(View, M, I) ),
             Pairs).
-wordless_evidence(M, Reading, Input, Pairs) :-
+wordless_evidence(M, View, Reading, Input, Pairs) :-
     has_examples(M),
-    said_weights(M, Reading, Input, Weights),
-    example_scores(M, Weights, Pairs).
-wordless_evidence(M, _, Input, Pairs) :-
+    said_weights(M, View, Reading, Input, Weights),
+    example_scores(M, Weights, Pairs0),
+    findall(I-E, ( member(I-E, Pairs0), in_view(View, M, I) ), Pairs).
+wordless_evidence(M, View, _, Input, Pairs) :-
     findall(I-e(trigger(Signal, Value), Weight),
             ( member([Signal, Values], Input.signals),
               member(Value, Values),
               fold(Value, Folded),
-              M:signal(Signal, Folded, I, Weight) ),
+              M:signal(Signal, Folded, I, Weight),
+              in_view(View, M, I) ),
             Pairs).
-wordless_evidence(M, _, Input, Pairs) :-
-    sensor_limit(Most),
+wordless_evidence(M, View, _, Input, Pairs) :-
     sensor_weight(Weight),
     findall(I-e(sensor(Name), Score),
             ( member([Name, Ids, Scores], Input.sensors),
               pairs_keys_values(Given, Ids, Scores),
               member(Id-S, Given),
               M:number(Id, I),
-              Score is min(S * Weight, Most),
+              in_view(View, M, I),
+              Score is min(S, 1000) * Weight // 1000,
               Score > 0 ),
             Pairs).
 
-%   said_weights(+M, +Reading, +Input, -Weights): what the words of the text weigh in examples; told along where a
-%   unit is looked at without its catalog.
-said_weights(M, reading(_, _, Terms), Input, Weights) :-
+%   said_weights(+M, +View, +Reading, +Input, -Weights): what the words of the text weigh in examples; told along where
+%   a unit is looked at without its catalog.
+said_weights(M, View, reading(_, _, Terms), Input, Weights) :-
     (   Words = Input.words,
         Words \== null,
         get_dict(examples, Words, [Told])
     ->  maplist(weight, Told.terms, Told.rarities, Told.words, Weights)
     ;   index_update(M),
-        catalog_size(M, Size),
-        example_weights(M, Size, Terms, Weights)
+        example_weights(M, View, Terms, Weights)
     ).
 
 %   A need is a text of its own: its words count in full, but only near the best that it finds.
-need_evidence(M, Input, N, Need, Pairs) :-
+need_evidence(M, View, Input, N, Need, Pairs) :-
     given(Input.words, needs, N, Given),
     reading(M, Need, reading(_, Elements, Terms)),
-    term_scores(M, Given, Terms, Scores, _),
+    term_scores(M, View, Given, Terms, Scores, _),
     need_best(Given, Scores, Best),
-    Least is max(Input.floor, Best * Input.relative_floor // 1000),
+    need_share(Share),
+    Least is max(Input.floor, Best * Share // 1000),
     findall(I-e(need(Need), S),
             ( member(I-S, Scores),
               S >= Least ),
             Worded),
-    findall(Pair, keyed_need(M, Elements, Need, Pair), Keyed0),
+    findall(Pair, keyed_need(M, View, Elements, Need, Pair), Keyed0),
     sort(Keyed0, Keyed),
     append(Worded, Keyed, Pairs).
 
@@ -433,13 +436,14 @@ need_best(Given, Scores, Best) :-
     ;   foldl(best, Scores, 0, Best)
     ).
 
-%   keyed_need(+M, +Elements, +Need, -Pair) is nondet: a need that names a unit, or that it has a trigger for.
-keyed_need(M, Elements, Need, I-e(need(Need), Score)) :-
+%   keyed_need(+M, +View, +Elements, +Need, -Pair) is nondet: a need that names a unit, or that it has a trigger for.
+keyed_need(M, View, Elements, Need, I-e(need(Need), Score)) :-
     name_score(Score),
-    name_hit(M, Elements, _, _, I).
-keyed_need(M, Elements, _, I-e(trigger(need, Value), Weight)) :-
+    name_hit(M, View, Elements, _, _, I).
+keyed_need(M, View, Elements, _, I-e(trigger(need, Value), Weight)) :-
     scan(M, Elements, Key, _, _),
-    M:key(Key, I, trigger(need, Value, Weight)).
+    M:key(Key, I, trigger(need, Value, Weight)),
+    in_view(View, M, I).
 
 best(_-Score, Best0, Best) :-
     Best is max(Score, Best0).
@@ -447,139 +451,3 @@ best(_-Score, Best0, Best) :-
 has_triggers(M) :-
     M:signal(_, _, _, _),
     !.
-
-                /*******************************
-                *         NAMES IN TEXT        *
-                *******************************/
-
-%   token_elements(+Tokens, +Before, -Elements): the words of a text as `el(Word, Marked)`, and `|` where a
-%   sequence ends. A word is `marked` where it stands quoted, called or mentioned.
-token_elements([], _, []).
-token_elements([p(Char)|Tokens], _, ['|'|Elements]) :-
-    token_elements(Tokens, Char, Elements).
-token_elements([w(_, Raw)|Tokens], Before, Elements) :-
-    identifier_words(Raw, Words),
-    marked(Before, Tokens, Marked),
-    word_elements(Words, Marked, Elements, Rest),
-    token_elements(Tokens, ' ', Rest).
-
-word_elements([], _, Rest, Rest).
-word_elements([Word|Words], Marked, [el(Word, Marked)|Elements], Rest) :-
-    word_elements(Words, Marked, Elements, Rest).
-
-marked(Before, Tokens, Marked) :-
-    (   quotes(Before, After),
-        Tokens = [p(After)|_]
-    ->  Marked = true
-    ;   Before == '@'
-    ->  Marked = true
-    ;   Tokens = [p('('), p(')')|_]
-    ->  Marked = true
-    ;   Marked = false
-    ).
-
-%   scan(+M, +Elements, -Key, -Length, -Marked) is nondet: the keys of the catalog that the text holds.
-scan(M, Elements, Key, Length, Marked) :-
-    append(_, [el(Word, Marked)|Rest], Elements),
-    M:start(Word, Length),
-    More is Length - 1,
-    window(More, Rest, Words),
-    atomic_list_concat([Word|Words], ' ', Key).
-
-%   window(+N, +Elements, -Words) is semidet: the words of the first N elements.
-window(0, _, Words) =>
-    Words = [].
-window(N, [el(Word, _)|Rest], Words) =>
-    Words = [Word|Others],
-    Fewer is N - 1,
-    window(Fewer, Rest, Others).
-window(_, _, _) =>
-    fail.
-
-name_hit(M, Elements, Key, Length, I) :-
-    scan(M, Elements, Key, Length, Marked),
-    ( Length > 1 -> true ; Marked == true ),
-    M:key(Key, I, name).
-
-%   The longest names first, then by id; no more than the limit.
-first_names(M, Hits, Pairs) :-
-    findall(k(Shorter, Id)-(I-Key),
-            ( member(Length-I-Key, Hits),
-              Shorter is -Length,
-              M:unit(I, Id, _, _, _, _) ),
-            Keyed0),
-    sort(Keyed0, Keyed),
-    pairs_values(Keyed, Named),
-    name_limit(Limit),
-    name_score(Score),
-    take_names(Named, Limit, [], Score, Pairs).
-
-take_names([], _, _, _, []).
-take_names([I-Key|Named], Left, Seen, Score, Pairs) :-
-    (   Left =:= 0
-    ->  Pairs = []
-    ;   memberchk(I, Seen)
-    ->  take_names(Named, Left, Seen, Score, Pairs)
-    ;   Pairs = [I-e(name(Key), Score)|Rest],
-        Fewer is Left - 1,
-        take_names(Named, Fewer, [I|Seen], Score, Rest)
-    ).
-
-%   Triggers read the text: phrases and keywords as they are written, verbs and objects by their stem.
-trigger_hit(M, _, Elements, Signal, Value, I, Weight) :-
-    scan(M, Elements, Key, _, _),
-    M:key(Key, I, trigger(Signal, Value, Weight)),
-    memberchk(Signal, [phrase, keyword]).
-trigger_hit(M, Stemmer, Elements, Signal, Value, I, Weight) :-
-    stem_elements(Elements, Stemmer, Stemmed),
-    scan(M, Stemmed, Key, _, _),
-    M:key(Key, I, trigger(Signal, Value, Weight)),
-    memberchk(Signal, [verb, object]).
-
-stem_elements([], _, []).
-stem_elements(['|'|Es], Stemmer, ['|'|Ss]) :-
-    stem_elements(Es, Stemmer, Ss).
-stem_elements([el(Word, Marked)|Es], Stemmer, [el(Stem, Marked)|Ss]) :-
-    stems(Stemmer, [Word], [Stem]),
-    stem_elements(Es, Stemmer, Ss).
-
-                /*******************************
-                *           NEGATION           *
-                *******************************/
-
-%!  negated_units(+Module, +Reading, -Is:ordset) is det.
-%
-%   The units that the user's own words forbid: those whose name, alias, path, namespace or server is just
-%   what a negation in the text speaks of.
-
-negated_units(M, reading(Tokens, _, _), Is) :-
-    negated(Tokens, Phrases),
-    findall(I,
-            ( member(Phrase, Phrases),
-              maplist(identifier_words, Phrase, Lists),
-              append(Lists, Words),
-              bare_phrase(Words, Bare),
-              atomic_list_concat(Bare, ' ', Key),
-              M:key(Key, I, What),
-              memberchk(What, [name, group]) ),
-            Is0),
-    sort(Is0, Is).
-
-%   bare_phrase(+Words, -Bare): with and without the words that only say what kind of thing is meant.
-bare_phrase(Words, Words).
-bare_phrase([Word|Words], Bare) :-
-    filler(Word),
-    bare_phrase(Words, Bare).
-bare_phrase(Words, Bare) :-
-    append(Front, [Word], Words),
-    Front \== [],
-    generic(Word),
-    bare_phrase(Front, Bare).
-
-filler(the). filler(a). filler(an). filler(any). filler(all). filler(that). filler(this). filler(these).
-filler(those). filler(my). filler(our). filler(your). filler(its). filler(of).
-filler(Word) :- generic(Word).
-
-generic(tool). generic(tools). generic(function). generic(functions). generic(command). generic(commands).
-generic(server). generic(servers). generic(skill). generic(skills). generic(plugin). generic(plugins).
-generic(api). generic(apis). generic(mcp). generic(service). generic(services).

@@ -4,11 +4,12 @@
             examples_add/4,       % +Module, +Stemmer, +I, +Text
             examples_forget/2,    % +Module, +I
             has_examples/1,       % +Module
-            example_weights/4,    % +Module, +Size, +Terms, -Weights
+            example_weights/4,    % +Module, +View, +Terms, -Weights
             example_scores/3      % +Module, +Weights, -Pairs
           ]).
 :- use_module(library(lists), [member/2]).
 :- use_module(rlm_index, [fields_vector/3, least_rarity/1, rarity/3, vector_shares/3]).
+:- use_module(rlm_origin, [frequency/4, in_view/3, view_size/3]).
 
 /** <module> What people said when they wanted a unit
 
@@ -55,27 +56,28 @@ has_examples(M) :-
     M:example(_, _, _, _),
     !.
 
-%!  example_weights(+Module, +Size, +Terms, -Weights) is det.
+%!  example_weights(+Module, +View, +Terms, -Weights) is det.
 %
 %   `w(Term, Weight, Term)` for each term of a text that some example has. How rare it is depends on the units
 %   that have it, in an example or in what they say of themselves, whichever are more.
 
-example_weights(M, Size, Terms, Weights) :-
+example_weights(M, View, Terms, Weights) :-
+    view_size(M, View, Size),
     least_rarity(Least),
     findall(w(T, Weight, T),
             ( member(T-Factor, Terms),
-              frequency(M, T, Frequency),
+              told_frequency(M, View, T, Frequency),
               rarity(Size, Frequency, Rarity),
               Rarity >= Least,
               Weight is Rarity * Factor // 1000 ),
             Weights).
 
-frequency(M, T, Frequency) :-
-    findall(I, ( M:told(T, E), M:example(E, I, _, _) ), Is0),
+told_frequency(M, View, T, Frequency) :-
+    findall(I, ( M:told(T, E), M:example(E, I, _, _), in_view(View, M, I) ), Is0),
     Is0 \== [],
     sort(Is0, Is),
     length(Is, Told),
-    (   M:posting(T, Described0, _, _)
+    (   frequency(M, View, T, Described0)
     ->  Described = Described0
     ;   Described = 0
     ),

@@ -7,11 +7,12 @@
             sentence/2,           % +ReasonDict, -Sentence
             visible/2             % +Text, -Visible
           ]).
-:- use_module(library(lists), [append/3, member/2]).
+:- use_module(library(lists), [append/2, append/3, member/2]).
 :- use_module(rlm_catalog, [scratch/3]).
 :- use_module(rlm_eligible, [blocks/4, policy/2]).
-:- use_module(rlm_evidence, [evidence/4, reading/3]).
+:- use_module(rlm_evidence, [evidence/5, reading/3]).
 :- use_module(rlm_index, [vector_score/3, vector_shares/3]).
+:- use_module(rlm_origin, [view_row/3]).
 :- use_module(rlm_reply, [evidence_reasons/3, reason_dict/3]).
 
 /** <module> Explanations
@@ -24,9 +25,10 @@ catalog is needed any more. Reasons are data; sentence/2 says them in English, t
 %!  explain_unit(+Args:dict, -Reply:dict) is det.
 %
 %   `Args`: a compile's input and policy, its `sources` (rlm_evidence:source_weights/4) and the floor that
-%   held (`held_floor`), the `unit` as a catalog takes it, its `rank` among the candidates or `null`, whether prose
-%   forbids it (`negated`) and the rule that vetoes it, or `null`. `Reply`: its `state`, `reasons` and
-%   `words`, each word of the text that counts for it with its share and the term by which it does.
+%   held (`held_floor`), the `unit` as a catalog takes it, its `rank` among the candidates or `null`, what `raised`
+%   it there (reasons, rlm_reply), whether prose forbids it (`negated`) and the rule that vetoes it, or `null`. `Reply`:
+%   its `state`, `reasons` and `words`, each word of the text that counts for it with its share and the term by which
+%   it does.
 
 explain_unit(Args, _{state: State, reasons: Dicts, words: Words}) :-
     scratch(Args.stemmer, Args.unit, M),
@@ -36,8 +38,9 @@ explain_unit(Args, _{state: State, reasons: Dicts, words: Words}) :-
     append(Blocks, Outs, Against),
     weighed(M, Args.sources, Weighed, Words),
     reading(M, Args.text, Reading),
-    evidence(M, Reading, Args.put(words, Weighed), evidence(Scores, Others0, _, _, _)),
-    counted(Args.rank, Others0, Others),
+    evidence(M, all, Reading, Args.put(words, Weighed), evidence(Scores, Others0, _, _, _)),
+    counted(Args.rank, Others0, Others1),
+    with_raised(Args.raised, Others1, Others),
     ( Scores = [1-Lexical] -> true ; Lexical = 0 ),
     evidence_reasons(Lexical, Others, For),
     verdict(Args, Against, For, Lexical, State, Reasons),
@@ -69,6 +72,22 @@ counted(null, Others0, Others) =>
     findall(Other, ( member(Other, Others0), Other \= _-e(name(_), _) ), Others).
 counted(_, Others0, Others) =>
     Others = Others0.
+
+%   with_raised(+Raised, +Others0, -Others): with what is seen only where a unit stands beside the others, in the order
+%   in which active units tell it.
+with_raised(Raised, Others0, Others) :-
+    findall(1-e(intent(Part), Score),
+            ( member(Reason, Raised), _{kind: intent, part: Part, score: Score} :< Reason ),
+            Intents),
+    findall(1-e(spared(View), Score),
+            ( member(Reason, Raised),
+              _{kind: spared, origin: Origin, score: Score} :< Reason,
+              view_row(View, _, Origin) ),
+            Spared),
+    findall(1-e(boost(Rule), By),
+            ( member(Reason, Raised), _{kind: boosted, rule: Rule, by: By} :< Reason ),
+            Boosts),
+    append([Spared, Intents, Others0, Boosts], Others).
 
 turned_away(Args, negated) :-
     Args.negated == true.
@@ -267,6 +286,8 @@ says(history, R) -->
     [ 'words of ' ], number_of(R.turn, ' turn', ' turns'), [ ' ago count ' ], score(R.score).
 says(intent, R) -->
     [ 'it is the best for a part of the text, "', R.part, '" (' ], score(R.score), [ ')' ].
+says(spared, R) -->
+    [ 'strangers may not keep it out: ' ], without(R.origin), [ ' it counts ' ], score(R.score).
 says(need, R) -->
     [ 'the model said it needs "', R.need, '" (' ], score(R.score), [ ')' ].
 says(sensor, R) -->
@@ -321,6 +342,16 @@ says(vetoed, R) -->
 says(packed_out, R) -->
     [ 'it needs ' ], number_of(R.tokens, ' token', ' tokens'),
     [ ', and ' ], number_of(R.free, ' was free', ' were free').
+
+says(shortened, R) -->
+    [ 'in full it needs ' ], number_of(R.tokens, ' token', ' tokens'),
+    [ ', and ' ], number_of(R.free, ' was free', ' were free').
+
+without(Origin) -->
+    (   { Origin == '' }
+    ->  [ 'among the units of the host' ]
+    ;   [ 'without those of ', Origin ]
+    ).
 
 number_of(Number, One, Many) -->
     { Number =:= 1 -> Words = One ; Words = Many },

@@ -356,7 +356,7 @@ distinct([k(_, _, I)-Answer|Answers], Last, Seen, Pairs) :-
                 *            BOOSTS            *
                 *******************************/
 
-%   boosted(+Boosts, +M, +Ranked0, -Ranked): in the order of rlm_rank:ranked/5.
+%   boosted(+Boosts, +M, +Ranked0, -Ranked): in the order of rlm_rank:best_first/3.
 boosted([], _, Ranked0, Ranked) =>
     Ranked = Ranked0.
 boosted(Boosts, M, Ranked0, Ranked) =>

@@ -5,14 +5,15 @@
             index_forget/2,       % +Module, +Is
             index_update/1,       % +Module
             fields_vector/3,      % +Stemmer, +Fields, -Vector
-            query_weights/5,      % +Module, +Stemmer, +Size, +Terms, -Weighted
-            word_pairs/3,         % +Module, +Weighted, -Worded
+            query_weights/5,      % +Module, +View, +Stemmer, +Terms, -Weighted
+            word_pairs/4,         % +Module, +View, +Weighted, -Worded
             summed_pairs/2,       % +Worded, -Pairs
-            word_scores/3,        % +Module, +Weighted, -Pairs
+            word_scores/4,        % +Module, +View, +Weighted, -Pairs
             vector_score/3,       % +Vector, +Weighted, -Score
             vector_shares/3,      % +Vector, +Weighted, -Shares
             least_rarity/1,       % ?Thousandths
-            synonym_factor/1,     % ?Thousandths
+            synonym_factor/2,     % ?Kind, ?Thousandths
+            known_least/1,        % ?N
             synonym_rarity/1,     % ?Thousandths
             rarity/3              % +Size, +Frequency, -Thousandths
           ]).
@@ -21,6 +22,7 @@
 :- use_module(library(lists), [append/2, append/3, member/2]).
 :- use_module(library(pairs), [pairs_keys_values/3, pairs_values/2]).
 :- use_module(library(solution_sequences), [limit/2]).
+:- use_module(rlm_origin, [frequency/4, posted/5, view_size/3]).
 :- use_module(rlm_thesaurus, [synonyms/3]).
 :- use_module(rlm_words, [terms/3]).
 
@@ -34,8 +36,8 @@ a query comes.
 All values are integers, in thousandths: 1000 is one word in one unit only, said once in a description of
 ordinary length.
 
-Facts of a catalog module: `vector(I, v(T1,W1,T2,W2,...))`, `posting(Term, N, is(I1,I2,...), ws(W1,W2,...))`, `N` being how many there are,
-and `pending(I)` for units that no posting knows yet.
+Facts of a catalog module: `vector(I, v(T1,W1,T2,W2,...))`, `posting(Term, N, is(I1,I2,...), ws(W1,W2,...))`, `N` being
+how many there are, and `pending(I)` for units that no posting knows yet.
 */
 
 %   field(?Field, ?Weight, ?Pivot, ?B): what a word in a field weighs, the length (in terms) at which it
@@ -52,14 +54,19 @@ field(example,     1.0,  8, 0.5).     % one by itself: rlm_examples
 %   least_rarity(?Thousandths): a commoner word says nothing.
 least_rarity(150).
 
-%   synonym_factor(?Thousandths): what a synonym counts of what the word itself would.
-synonym_factor(500).
+%   synonym_factor(?Kind, ?Thousandths): what a synonym counts of what the word itself would: more where the catalog
+%   hardly has the word (known_least/1).
+synonym_factor(known, 350).
+synonym_factor(unknown, 550).
+
+%   known_least(?N): so many units must have a word for it to be known.
+known_least(2).
 
 %   synonym_rarity(?Thousandths): a commoner synonym says nothing.
 synonym_rarity(400).
 
 %   saturation(?K): further mentions add less and less.
-saturation(2.0).
+saturation(2.5).
 
 %!  index_declare(+Module) is det.
 %
@@ -243,46 +250,48 @@ rarity(Size, Frequency, Rarity) :-
     Rarity is round(1000 * log(1 + (N - Frequency + 0.5) / (Frequency + 0.5))
                          / log(1 + (N - 0.5) / 1.5)).
 
-%!  query_weights(+Module, +Stemmer, +Size, +Terms, -Weighted) is det.
+%!  query_weights(+Module, +View, +Stemmer, +Terms, -Weighted) is det.
 %
 %   `w(Term, Weight, Word)` for each word of a query and each term that can stand for it: the word itself and
-%   its synonyms, as far as the catalog knows them and they are not too common in it. The weight is the term's
-%   rarity, times what the word counts in the text. Terms are `Term-Factor` (thousandths), each once; the
-%   entries of one word stand together.
+%   its synonyms, as far as the view knows them and they are not too common in it. The weight is the term's
+%   rarity, times what the word counts in the text, times what a synonym counts. Terms are `Term-Factor`
+%   (thousandths), each once; the entries of one word stand together.
 
-query_weights(M, Stemmer, Size, Terms, Weighted) :-
+query_weights(M, View, Stemmer, Terms, Weighted) :-
+    view_size(M, View, Size),
     findall(w(T, Weight, Word),
             ( member(Word-Factor, Terms),
-              standing_for(Stemmer, Word, T, Share, Least),
-              M:posting(T, Frequency, _, _),      % the lists are not copied
+              standing_for(M, View, Stemmer, Word, T, Share, Least),
+              frequency(M, View, T, Frequency),
               rarity(Size, Frequency, Rarity),
               Rarity >= Least,
               Weight is Rarity * Factor * Share // 1_000_000 ),
             Weighted).
 
-%   standing_for(+Stemmer, +Word, -Term, -Share, -Least) is multi: with what it counts, and how rare it must be.
-standing_for(_, Word, Word, 1000, Least) :-
+%   standing_for(+M, +View, +Stemmer, +Word, -Term, -Share, -Least) is multi: with what it counts, and how rare it
+%   must be.
+standing_for(_, _, _, Word, Word, 1000, Least) :-
     least_rarity(Least).
-standing_for(Stemmer, Word, Term, Share, Least) :-
+standing_for(M, View, Stemmer, Word, Term, Share, Least) :-
     synonyms(Stemmer, Word, Terms),
     Terms \== [],
-    synonym_factor(Share),
+    known_least(Least0),
+    ( frequency(M, View, Word, N), N >= Least0 -> Kind = known ; Kind = unknown ),
+    synonym_factor(Kind, Share),
     synonym_rarity(Least),
     member(Term, Terms).
 
-%!  word_pairs(+Module, +Weighted, -Worded) is det.
+%!  word_pairs(+Module, +View, +Weighted, -Worded) is det.
 %
-%   `Word-Pairs` for each word of a query: `I-Share` for every unit that has it or a synonym, by `I`. A unit that
-%   has several of them counts the best one.
+%   `Word-Pairs` for each word of a query: `I-Share` for every unit of the view that has it or a synonym, by `I`. A unit
+%   that has several of them counts the best one.
 
-word_pairs(_, [], []).
-word_pairs(M, [w(T, Weight, Word)|Weighted], [Word-Pairs|Worded]) :-
+word_pairs(_, _, [], []).
+word_pairs(M, View, [w(T, Weight, Word)|Weighted], [Word-Pairs|Worded]) :-
     same_word(Weighted, Word, Others, Rest),
     findall(I-Share,
             ( member(w(T1, W1, _), [w(T, Weight, Word)|Others]),
-              M:posting(T1, _, Is, Ws),
-              arg(N, Is, I),
-              arg(N, Ws, W),
+              posted(View, M, T1, I, W),
               Share is W1 * W // 1000 ),
             Shares),
     (   Others == []
@@ -290,7 +299,7 @@ word_pairs(M, [w(T, Weight, Word)|Weighted], [Word-Pairs|Worded]) :-
     ;   keysort(Shares, Sorted),
         best_shares(Sorted, Pairs)
     ),
-    word_pairs(M, Rest, Worded).
+    word_pairs(M, View, Rest, Worded).
 
 same_word([w(T, Weight, Word)|Weighted], Word, [w(T, Weight, Word)|Others], Rest) :-
     !,
@@ -308,17 +317,17 @@ best_share([I-X|Shares], I, Best0, Best, Rest) :-
     best_share(Shares, I, Best1, Best, Rest).
 best_share(Rest, _, Best, Best, Rest).
 
-%!  word_scores(+Module, +Weighted, -Pairs) is det.
+%!  word_scores(+Module, +View, +Weighted, -Pairs) is det.
 %
-%   `I-Score` for every unit that has one of the words, by `I`.
+%   `I-Score` for every unit of the view that has one of the words, by `I`.
 
-word_scores(M, Weighted, Pairs) :-
-    word_pairs(M, Weighted, Worded),
+word_scores(M, View, Weighted, Pairs) :-
+    word_pairs(M, View, Weighted, Worded),
     summed_pairs(Worded, Pairs).
 
 %!  summed_pairs(+Worded, -Pairs) is det.
 %
-%   The sums over the words of word_pairs/3.
+%   The sums over the words of word_pairs/4.
 
 summed_pairs(Worded, Pairs) :-
     pairs_values(Worded, Lists),
@@ -339,7 +348,7 @@ sum_unit(Rest, _, Sum, Sum, Rest).
 
 %!  vector_score(+Vector, +Weighted, -Score) is det.
 %
-%   The score of one unit, as word_scores/3 has it.
+%   The score of one unit, as word_scores/4 has it.
 
 vector_score(Vector, Weighted, Score) :-
     vector_shares(Vector, Weighted, Shares),

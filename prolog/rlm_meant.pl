@@ -1,6 +1,9 @@
 :- encoding(utf8).
 :- module(rlm_meant,
-          [ unit_meant/3          % +Unit, +Ids, -Id
+          [ unit_meant/3,         % +Unit, +Ids, -Id
+            meant/3,              % +Unit, +Ids, -Outcome
+            not_meant/2,          % +Outcome, -Text
+            likest/3              % +Word, +Words, -Like
           ]).
 :- use_module(library(apply), [maplist/2]).
 :- use_module(library(isub), [isub/4, '$isub'/5]).      % the library rewrites a call of the one into the other
@@ -8,45 +11,82 @@
 :- use_module(rlm_explain, [visible/2]).
 :- use_module(rlm_unit, [unit_name/2, unit_server/2, unit_term/2]).
 
-/** <module> Which unit a person means
+/** <module> Which unit somebody means
 
-People write a term, an id or a mere name, and misspell it. What can mean one unit only is that unit; for anything
-else a line on standard error says what was wrong, with the closest unit where there is one.
+People write a term, an id or a mere name, and misspell it. What can mean one unit only is that unit; of anything
+else it is said what was wrong, with the closest unit where there is one.
 */
 
 %!  unit_meant(+Unit, +Ids:list(atom), -Id:atom) is semidet.
 %
 %   Id is the one of Ids that Unit means: `tool(git_diff)`, `'tool:git_diff'`, or `git_diff` where one unit alone
-%   has that name. Otherwise a line is printed.
+%   has that name. Otherwise a line is printed on standard error.
 
 unit_meant(Unit, Ids, Id) :-
-    (   written(Unit, Text)
-    ->  findall(Meant, meant(Text, Ids, Meant), Found),
-        only(Found, Text, Ids, Id)
-    ;   complain("a unit is wanted, such as tool(git_diff), not ~p", [Unit]),
+    meant(Unit, Ids, Outcome),
+    (   Outcome = unit(Id0)
+    ->  Id = Id0
+    ;   not_meant(Outcome, Text),
+        format(user_error, "~w~n", [Text]),
         fail
     ).
 
+%!  meant(+Unit, +Ids:list(atom), -Outcome) is det.
+%
+%   Outcome is `unit(Id)`, or why it is none: `no_name(Unit)` where nothing can be called so, `several(Text, Id1, Id2)`,
+%   `nothing(Text)`, `nothing(Text, Closest)`.
+
+meant(Unit, Ids, Outcome) :-
+    (   written(Unit, Text)
+    ->  findall(Id, called(Text, Ids, Id), Found),
+        only(Found, Text, Ids, Outcome)
+    ;   Outcome = no_name(Unit)
+    ).
+
+%!  not_meant(+Outcome, -Text:atom) is det.
+%
+%   What is wrong, for people.
+
+not_meant(no_name(Unit), Text) =>
+    said("a unit is wanted, such as tool(git_diff), not ~p", [Unit], Text).
+not_meant(several(Name, A, B), Text) =>
+    unit_term(A, First),
+    unit_term(B, Second),
+    said("~w may be ~q or ~q", [Name, First, Second], Text).
+not_meant(nothing(Name), Text) =>
+    said("no unit ~w", [Name], Text).
+not_meant(nothing(Name, Close), Text) =>
+    unit_term(Close, Term),
+    said("no unit ~w; did you mean ~q?", [Name, Term], Text).
+
+said(Format, Arguments, Text) :-
+    format(atom(Text0), Format, Arguments),
+    visible(Text0, Text).
+
 %   written(+Unit, -Text:atom) is semidet: what a person wrote, as an id is written.
 written(Unit, Text) :-
-    (   atomic(Unit)
+    (   part(Unit)
     ->  atom_string(Text, Unit)
     ;   compound(Unit),
         compound_name_arguments(Unit, Kind, Arguments),
-        maplist(atomic, Arguments),
+        maplist(part, Arguments),
         atomic_list_concat(Arguments, /, Local),
         atomic_list_concat([Kind, :, Local], Text)
     ).
 
-%   meant(+Text, +Ids, -Id) is nondet: the unit with that id, or else each with that name, server or not.
-meant(Text, Ids, Id) :-
+part(Part) :-
+    atomic(Part),
+    Part \== [].
+
+%   called(+Text, +Ids, -Id) is nondet: the unit with that id, or else each with that name, server or not.
+called(Text, Ids, Id) :-
     (   memberchk(Text, Ids)
     ->  Id = Text
     ;   member(Id, Ids),
-        called(Id, Text)
+        named(Id, Text)
     ).
 
-called(Id, Text) :-
+named(Id, Text) :-
     unit_name(Id, Name),
     (   Name == Text
     ->  true
@@ -55,36 +95,42 @@ called(Id, Text) :-
         atomic_list_concat([Server, Name], /, Text)
     ).
 
-only([], Text, Ids, _) =>
+only([], Text, Ids, Outcome) =>
     (   closest(Text, Ids, Close)
-    ->  unit_term(Close, Term),
-        complain("no unit ~w; did you mean ~q?", [Text, Term])
-    ;   complain("no unit ~w", [Text])
-    ),
-    fail.
-only([Meant], _, _, Id) =>
-    Id = Meant.
-only([A,B|_], Text, _, _) =>
-    unit_term(A, First),
-    unit_term(B, Second),
-    complain("~w may be ~q or ~q", [Text, First, Second]),
-    fail.
+    ->  Outcome = nothing(Text, Close)
+    ;   Outcome = nothing(Text)
+    ).
+only([Id], _, _, Outcome) =>
+    Outcome = unit(Id).
+only([A,B|_], Text, _, Outcome) =>
+    Outcome = several(Text, A, B).
 
 %   closest(+Text, +Ids, -Id) is semidet: the unit whose name is most like the one in Text, if any is like it.
 closest(Text, Ids, Id) :-
     name_in(Text, Name),
-    sorted(Name, Letters),
-    least(Least),
+    findall(OtherName-Other, ( member(Other, Ids), unit_name(Other, OtherName) ), Named),
+    likest_of(Name, Named, Id).
+
+%!  likest(+Word:atom, +Words:list(atom), -Like:atom) is semidet.
+%
+%   The one of Words that is most like a misspelt one, if any is like it.
+
+likest(Word, Words, Like) :-
+    findall(Other-Other, member(Other, Words), Named),
+    likest_of(Word, Named, Like).
+
+likest_of(Word, Named, Thing) :-
+    sorted(Word, Letters),
     findall(Like-Other,
-            ( member(Other, Ids),
-              unit_name(Other, OtherName),
-              sorted(OtherName, OtherLetters),
-              alike(Name, OtherName, Like1),
+            ( member(Name-Other, Named),
+              sorted(Name, OtherLetters),
+              alike(Word, Name, Like1),
               alike(Letters, OtherLetters, Like2),
               Like is (Like1 + Like2)/2,
+              least(Least),
               Like > Least ),
             Pairs),
-    sort(1, @>=, Pairs, [_-Id|_]).
+    sort(1, @>=, Pairs, [_-Thing|_]).
 
 %   least(?Like): a letter more or less, or two that changed places, are above it; other words are not.
 least(0.5).
@@ -107,8 +153,3 @@ name_in(Text, Name) :-
     ),
     atomic_list_concat(Parts, /, Local),
     last(Parts, Name).
-
-complain(Format, Arguments) :-
-    format(atom(Text), Format, Arguments),
-    visible(Text, Visible),
-    format(user_error, "~w~n", [Visible]).

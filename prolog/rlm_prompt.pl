@@ -10,11 +10,12 @@
             prompt_render/3,                             % +Compiled, +Options, -Rendered
             prompt_compiler_tool_schemas/2               % +Compiled, -Schemas
           ]).
-:- use_module(library(assoc), [get_assoc/3, list_to_assoc/2]).
+:- use_module(library(assoc), [assoc_to_keys/2, get_assoc/3, list_to_assoc/2]).
 :- use_module(library(error), [existence_error/2, must_be/2]).
 :- use_module(library(lists), [member/2, nth1/3]).
 :- use_module(rlm_catalog, [catalog_change/2, catalog_create/2, catalog_destroy/2]).
 :- use_module(rlm_explain, [all_reasons/3, explain_unit/2, sentence/2]).
+:- use_module(rlm_meant, [likest/3, meant/3, not_meant/2]).
 :- use_module(rlm_select, [select/2]).
 :- use_module(rlm_unit, [unit_kind/2, unit_name/2, unit_server/2, unit_term/2]).
 
@@ -50,7 +51,7 @@ prompt_catalog_destroy(prompt_catalog(Handle)) :-
 %   `conflicts`, `supersedes` (lists of terms) and `requires_capability`. The host's own word comes in Options:
 %   `activation` (`always` or `relevant`), `mandatory`, `visible`, `available`, `priority`, `trust`.
 %
-%   @error existence_error(option, Name) for a key that is none of these.
+%   @error existence_error(option, Name) for a key that is none of these; its context names the closest.
 
 prompt_catalog_register(prompt_catalog(Handle), Unit, Options) :-
     known_keys(Unit, [unit, description, requires, suggests, conflicts, supersedes, requires_capability]),
@@ -64,7 +65,15 @@ prompt_catalog_register(prompt_catalog(Handle), Unit, Options) :-
 known_keys(Dict, Known) :-
     must_be(dict, Dict),
     forall(get_dict(Key, Dict, _),
-           ( memberchk(Key, Known) -> true ; existence_error(option, Key) )).
+           ( memberchk(Key, Known) -> true ; no_option(Key, Known) )).
+
+no_option(Key, Known) :-
+    (   likest(Key, Known, Close)
+    ->  format(string(Hint), "did you mean ~w?", [Close])
+    ;   atomic_list_concat(Known, ', ', Names),
+        format(string(Hint), "known: ~w", [Names])
+    ),
+    throw(error(existence_error(option, Key), context(_, Hint))).
 
 value(Dict, Key, Default, Value) :-
     (   get_dict(Key, Dict, Value0)
@@ -143,7 +152,7 @@ prompt_compile(prompt_catalog(Handle), Input, Options, Compiled) :-
     Question = _{ catalog: Handle, text: Text, history: [], needs: Needs, signals: Signals, sensors: [],
                   words: null, admitted: [], retained: [], standing: [], selected: Selected, denied: Denied,
                   disabled: Disabled, capabilities: Capabilities, withheld: [], scope: Scope, mode: Mode, limit: Limit,
-                  floor: 300, relative_floor: 400, abstain: 800, rules: null },
+                  floor: 300, relative_floor: 250, abstain: 1000, rules: null },
     select(Question, Reply),
     (   get_dict(error, Reply, Error)
     ->  throw(error(configuration(Error), _))
@@ -164,15 +173,20 @@ prompt_recompile(Compiled, Input, Options, Again) :-
 %!  prompt_explain(+Compiled, +Unit, -Explanation) is det.
 %
 %   `explanation{unit, state, reasons, text}`: `active` or `rejected`, or `hidden` where nothing asked for it, with
-%   every reason there is. It is the unit as it was registered when Compiled was made.
+%   every reason there is. It is the unit as it was registered when Compiled was made. Unit is a term, an id, or a name
+%   that one unit alone has, as for why/1; `unit` is its term.
 %
-%   @error existence_error(unit, Unit) for one that the catalog did not have then.
+%   @error existence_error(unit, Unit) for one that the catalog did not have then; its context says which one is close,
+%   or between which it does not tell.
 
-prompt_explain(Compiled, Unit, explanation{unit: Unit, state: State, reasons: Reasons, text: Text}) :-
-    unit_term(Id, Unit),
-    (   get_assoc(Id, Compiled.units, Facts)
-    ->  true
-    ;   existence_error(unit, Unit)
+prompt_explain(Compiled, Unit, explanation{unit: Term, state: State, reasons: Reasons, text: Text}) :-
+    assoc_to_keys(Compiled.units, Ids),
+    meant(Unit, Ids, Meant),
+    (   Meant = unit(Id)
+    ->  unit_term(Id, Term),
+        get_assoc(Id, Compiled.units, Facts)
+    ;   not_meant(Meant, Hint),
+        throw(error(existence_error(unit, Unit), context(_, Hint)))
     ),
     Reply = Compiled.reply,
     (   member([Id, _, _, _, Reasons0, _], Reply.active)
@@ -189,8 +203,10 @@ prompt_explain(Compiled, Unit, explanation{unit: Unit, state: State, reasons: Re
 looked_at(Id, Rank, Facts, Compiled, Looked) :-
     Reply = Compiled.reply,
     ( memberchk(Id, Reply.negated) -> Negated = true ; Negated = false ),
+    ( member([Id, Raised], Reply.raised) -> true ; Raised = [] ),
     explain_unit(Compiled.question.put(_{ stemmer: english, unit: Facts, sources: Reply.sources, rank: Rank,
-                                          negated: Negated, vetoed: null, held_floor: Reply.relative_floor }),
+                                          negated: Negated, vetoed: null, raised: Raised,
+                                          held_floor: Reply.relative_floor }),
                  Looked).
 
 %   against(+Id, +Rank, +Reply, -Reasons, -Rejected): what the rules said when they turned it away.

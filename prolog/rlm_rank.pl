@@ -1,64 +1,74 @@
 :- encoding(utf8).
 :- module(rlm_rank,
-          [ ranked/5,             % +Module, :Usable, +Evidence, -Ranked, -Floors
+          [ ranked_in/7,          % +Module, +View, :Usable, +Evidence, -Merged, -Ranked, -Floors
             best_first/3          % +Module, +Cs0, -Cs
           ]).
 :- set_prolog_flag(optimise, true).           % arithmetic in place; this file only
+:- use_module(library(aggregate), [aggregate_all/3]).
 :- use_module(library(apply), [foldl/4]).
 :- use_module(library(assoc), [get_assoc/3, list_to_assoc/2, put_assoc/4]).
 :- use_module(library(lists), [member/2]).
 :- use_module(library(pairs), [pairs_values/2]).
-:- use_module(rlm_catalog, [catalog_size/2]).
 :- use_module(rlm_evidence, [intent_least/1]).
+:- use_module(rlm_origin, [view_size/3]).
 
 /** <module> How units that may matter stand among each other
 
 All evidence of a unit is added up; what is too little falls out, and the rest is put in one order. Priority and id
-break ties; nothing here asks whether a unit may be shown but to find the best one that may.
+break ties. Whether a unit may be shown is asked only to find the best one that may, and to count the places that are
+taken; nobody is turned away here for it.
 */
 
 :- meta_predicate
-    ranked(+, 1, +, -, -),
+    ranked_in(+, +, 1, +, -, -, -),
     lifted(+, +, 1, +, +, -),
-    wanted(+, +, 1, -, -).
+    wanted(+, +, 1, -, -),
+    enough_words(+, 1, +, +, +, +, +).
 
 %   sensor_noise(?Score): what a sensor gives the best unit of a text that asks for none of them.
-sensor_noise(1200).
+sensor_noise(1400).
 
 %   handful(?N): in a catalog of fewer units no word is rare, and to show too many costs little.
 handful(20).
 
-%   sure(?N): the floor that rises with the best score counts from the place after these on.
-sure(5).
+%   safe(?N): the relative floor holds from the place after these on.
+safe(5).
+
+%   rising(?Thousandths): each place that is taken, those first ones too, asks this share of the best score more of the
+%   next: a few units come in easily, a crowd does not.
+rising(10).
 
 %   intent_factor(?Thousandths): no unit that is best for a part of the text counts less than this share of the
 %   best score of all.
 intent_factor(800).
 
-%!  ranked(+Module, :Usable, +Evidence, -Ranked, -Floors) is det.
+%!  ranked_in(+Module, +View, :Usable, +Evidence, -Merged, -Ranked, -Floors) is det.
 %
 %   The units whose evidence is at or above the floor, best first: `c(I, Score, Lexical, Others)`, by
 %   score, then priority, then id. A name or a need is above every floor; for words the floor also rises
-%   with the best score of a unit that may be shown (`call(Usable, I)`), from the sixth of them on, so that a
-%   clear answer does not drag a crowd along. Where not even the best reaches `abstain`, words and sensors bring in
-%   nothing. `Floors` is `floors(Absolute, Relative)`.
+%   with the best score of a unit that may be shown (`call(Usable, I)`), and with each such unit that is in, so that a
+%   clear answer does not drag a crowd along; the first five need not reach it. Where not even the best reaches
+%   `abstain`, words, examples and sensors bring in nothing. `Floors` is `floors(Absolute, Relative)`, the second one as
+%   the last place left it. `Merged` are all units with evidence, by I.
 %
 %   @error more_words, where a scorer outside left out what could matter
 
-ranked(M, Usable, evidence(Words, Others, _, Intents, Input), Ranked, floors(Floor, Relative)) :-
+ranked_in(M, View, Usable, evidence(Words, Others, _, Intents, Input), Merged, Ranked, floors(Floor, Relative)) :-
     merged(Words, Others, Merged),
     Floor = Input.floor,
+    Least is 1000 * Floor,
     findall(c(I, Score, Lexical, Es),
             ( member(c(I, Score, Lexical, Es), Merged),
-              above_floor(Es, Score, Floor, Floor) ),
+              above_floor(Es, Score, Floor, Least) ),
             Above),
     best_first(M, Above, Floored0),
     best_usable(Floored0, Usable, Best),
     lifted(Intents, M, Usable, Best, Floored0, Floored),
-    clear_floor(M, Input, Best, Floor, Relative, Sure),
-    above_relative(Floored, Usable, places(Sure, Best), Floor, Relative, Alike, places(Left, Last)),
-    enough_words(Input.words, Relative, Left, Last),
-    spread_names(Alike, M, Ranked).
+    clear_floor(M, View, Input, Best, Floor, First, Step, Safe),
+    above_relative(Floored, Usable, places(Safe, Best, First), Floor, Step, Kept, places(Left, Last, Relative0)),
+    Relative is (Relative0 + 999) // 1000,        % who is out is below it, in thousandths too
+    enough_words(Input.words, Usable, Kept, First, Step, Left, Last),
+    spread_names(Kept, M, Ranked).
 
 %!  best_first(+Module, +Cs0, -Cs) is det.
 %
@@ -75,10 +85,11 @@ best_first(M, Cs0, Cs) :-
     keysort(Keyed, Sorted),
     pairs_values(Sorted, Cs).
 
-%   clear_floor(+M, +Input, +Best, +Floor, -Relative, -Sure): the floor that rises with the best score, and how many
-%   places are safe from it; none, and a floor above the best, where nothing fits.
-clear_floor(M, Input, Best, Floor, Relative, Sure) :-
-    catalog_size(M, Size),
+%   clear_floor(+M, +View, +Input, +Best, +Floor, -First, -Step, -Safe): the floor of the first place, in millionths, by
+%   how much each place raises it, and how many are safe from it; none, and a floor above the best, where nothing fits.
+%   Who asks for no relative floor gets none that rises.
+clear_floor(M, View, Input, Best, Floor, First, Step, Safe) :-
+    view_size(M, View, Size),
     handful(Handful),
     findall(Name, member([Name, [_|_], _], Input.sensors), Sensors),
     length(Sensors, Heard),
@@ -87,10 +98,13 @@ clear_floor(M, Input, Best, Floor, Relative, Sure) :-
     (   Size >= Handful,
         Input.abstain > 0,
         Best < Least
-    ->  Relative is max(Floor, Least),
-        Sure = 0
-    ;   Relative is max(Floor, Best * Input.relative_floor // 1000),
-        sure(Sure)
+    ->  First is 1000 * max(Floor, Least),
+        Step = 0,
+        Safe = 0
+    ;   First is max(1000 * Floor, Best * Input.relative_floor),
+        rising(Rising),
+        ( Input.relative_floor =:= 0 -> Step = 0 ; Step is Best * Rising ),
+        safe(Safe)
     ).
 
 %   lifted(+Intents, +M, :Usable, +Best, +Cs0, -Cs): no intent of a text with several starves: the unit that is best
@@ -139,27 +153,36 @@ lift([C0|Cs0], Wanted, Least, [C|Cs], Changed) :-
     ),
     lift(Cs0, Wanted, Least, Cs, Changed).
 
-%   enough_words(+Words, +Relative, +Left, +Last): a scorer outside may leave out units that cannot matter; where
-%   one of them could (the floor is no higher, a sure place is left, or was given to less), more are wanted.
+%   enough_words(+Words, :Usable, +Kept, +First, +Step, +Left, +Last): a scorer outside may leave out units that cannot
+%   matter; where one of them could (the floor at its place is no higher, a safe place is left, or was given to less),
+%   more are wanted.
 %
 %   @error more_words
-enough_words(Words, Relative, Left, Last) :-
+enough_words(Words, Usable, Kept, First, Step, Left, Last) :-
     (   Words \== null,
         Rest = Words.rest,
         Rest > 0,
-        ( Relative =< Rest ; Left > 0 ; Last =< Rest )
+        (   Left > 0
+        ;   Last =< Rest
+        ;   aggregate_all(count,
+                          ( member(c(I, Score, _, _), Kept),
+                            Score > Rest,
+                            call(Usable, I) ),
+                          Before),
+            First + Before * Step =< 1000 * Rest
+        )
     ->  throw(more_words)
     ;   true
     ).
 
-%   spread_names(+Alike, +M, -Ranked): of units with the same bare name, each further one stands where half
+%   spread_names(+Kept, +M, -Ranked): of units with the same bare name, each further one stands where half
 %   the score of the one before would put it, so that one name does not fill the first places.
-spread_names(Alike, M, Ranked) :-
-    findall(Name-C, ( member(C, Alike), arg(1, C, I), M:called(I, Name) ), Named),
+spread_names(Kept, M, Ranked) :-
+    findall(Name-C, ( member(C, Kept), arg(1, C, I), M:called(I, Name) ), Named),
     keysort(Named, Sorted),
     repeated(Sorted, Repeated),
     (   Repeated == []
-    ->  Ranked = Alike
+    ->  Ranked = Kept
     ;   list_to_assoc(Repeated, Counts),
         halved(Named, M, Counts, Keyed),
         keysort(Keyed, Ordered),
@@ -207,30 +230,38 @@ best_usable([c(I, Score, _, _)|Cs], Usable, Best) :-
     ;   best_usable(Cs, Usable, Best)
     ).
 
-%   above_relative(+Cs, :Usable, +Places0, +Floor, +Relative, -Ranked, -Places): the first places of units that
-%   may be shown are safe from the relative floor: `places(Left, Last)`, how many nothing has taken, and the
-%   score of what took the last one.
+%   above_relative(+Cs, :Usable, +Places0, +Floor, +Step, -Kept, -Places): the first places of units that may be
+%   shown are safe from the relative floor: `places(Left, Last, Relative)`, how many nothing has taken, the score of
+%   what took the last one, and the floor of the next place (millionths).
 above_relative([], _, Places, _, _, [], Places).
-above_relative([C|Cs], Usable, Places0, Floor, Relative, Ranked, Places) :-
+above_relative([C|Cs], Usable, Places0, Floor, Step, Kept, Places) :-
     C = c(I, Score, _, Es),
-    Places0 = places(Left0, _),
-    (   Left0 > 0,
-        call(Usable, I)
-    ->  Left is Left0 - 1,
-        Places1 = places(Left, Score),
-        Ranked = [C|Rest]
-    ;   above_floor(Es, Score, Floor, Relative)
-    ->  Places1 = Places0,
-        Ranked = [C|Rest]
-    ;   Places1 = Places0,
-        Ranked = Rest
+    Places0 = places(Left0, Last, Relative0),
+    (   above_floor(Es, Score, Floor, Relative0)
+    ->  Above = true
+    ;   Above = false
     ),
-    above_relative(Cs, Usable, Places1, Floor, Relative, Rest, Places).
+    (   ( Above == true ; Left0 > 0 ),
+        call(Usable, I)
+    ->  Kept = [C|Rest],
+        Relative is Relative0 + Step,
+        (   Left0 > 0
+        ->  Left is Left0 - 1,
+            Places1 = places(Left, Score, Relative)
+        ;   Places1 = places(0, Last, Relative)
+        )
+    ;   Above == true
+    ->  Kept = [C|Rest],
+        Places1 = Places0
+    ;   Kept = Rest,
+        Places1 = Places0
+    ),
+    above_relative(Cs, Usable, Places1, Floor, Step, Rest, Places).
 
-%   above_floor(+Others, +Score, +Floor, +Relative): names and needs are above every floor; triggers and signals need
-%   only reach the absolute one.
+%   above_floor(+Others, +Score, +Floor, +Relative): the relative floor in millionths. Names and needs are above every
+%   floor; triggers and signals need only reach the absolute one.
 above_floor(_, Score, _, Relative) :-
-    Score >= Relative,
+    Score * 1000 >= Relative,
     !.
 above_floor(Others, _, Floor, _) :-
     Others = [_|_],

@@ -10,6 +10,7 @@
 :- use_module(rlm_catalog, [replaces/3, unit_id/3]).
 :- use_module(rlm_closure, [needs/4, reachable/3]).
 :- use_module(rlm_evidence, [source_weights/4]).
+:- use_module(rlm_origin, [view_row/3]).
 
 /** <module> What a selection says of itself
 
@@ -47,15 +48,36 @@ selection_reply(M, selection(Args, Evidence, Ranked, floors(Floor, Relative), Fo
     assoc_to_list(Vetoed, Vetoes),
     findall([Id, Rule], ( member(I-Rules, Vetoes), unit_id(M, I, Id), member(Rule, Rules) ), VetoedIds),
     ids_scores(Ranked, M, RankedIds, Scores),
+    raised_rows(Ranked, M, Active, RaisedRows),
     source_weights(M, Args, Weights, Sources),
     Reply = _{ active: ActiveRows, rejected: RejectedRows, nonviable: BadRows, negated: NegatedIds,
-               vetoed: VetoedIds, ranked: RankedIds, scores: Scores, sources: Sources,
+               vetoed: VetoedIds, ranked: RankedIds, scores: Scores, raised: RaisedRows, sources: Sources,
                floor: Floor, relative_floor: Relative }.
 
 ids_scores([], _, [], []).
 ids_scores([c(I, Score, _, _)|Ranked], M, [Id|Ids], [Score|Scores]) :-
     unit_id(M, I, Id),
     ids_scores(Ranked, M, Ids, Scores).
+
+%   raised_rows(+Ranked, +M, +Active, -Rows): what moved a candidate that is not active, and is seen only beside the
+%   others: it is the best for a part of the text, strangers may not keep it out, or a rule of the host said so.
+%   Its own evidence can be counted again.
+raised_rows([], _, _, []).
+raised_rows([c(I, _, _, Others)|Ranked], M, Active, Rows) :-
+    (   Others = [_|_],
+        \+ get_assoc(I, Active, _),
+        findall(E, ( member(E, Others), E = e(Kind, _), beside(Kind) ), Es),
+        Es \== []
+    ->  evidence_reasons(0, Es, Reasons),
+        reason_rows(M, [I-Reasons], [Row]),
+        Rows = [Row|Rest]
+    ;   Rows = Rest
+    ),
+    raised_rows(Ranked, M, Active, Rest).
+
+beside(intent(_)).
+beside(spared(_)).
+beside(boost(_)).
 
 %   first_turned(+Turned, +Active, +Seen, -Pairs): `I-Reasons` for each root that stayed out, as first told.
 first_turned([], _, _, []).
@@ -196,6 +218,7 @@ scored(history(Turn), Score, history(Turn, Score)).
 scored(sensor(Name), Score, sensor(Name, Score)).
 scored(example(Text), Score, example(Text, Score)).
 scored(intent(Part), Score, intent(Part, Score)).
+scored(spared(View), Score, spared(View, Score)).
 scored(boost(Rule), By, boosted(Rule, By)).
 
 reason_dicts(M, Reasons, Dicts) :-
@@ -221,6 +244,9 @@ reason_dict(_, example(Text, Score), Dict) =>
     Dict = _{kind: example, example: Text, score: Score}.
 reason_dict(_, intent(Part, Score), Dict) =>
     Dict = _{kind: intent, part: Part, score: Score}.
+reason_dict(_, spared(View, Score), Dict) =>
+    view_row(View, _, Origin),
+    Dict = _{kind: spared, origin: Origin, score: Score}.
 reason_dict(_, boosted(Rule, By), Dict) =>
     Dict = _{kind: boosted, rule: Rule, by: By}.
 reason_dict(M, dependency_of(I), Dict) =>

@@ -10,10 +10,12 @@
 :- use_module(rlm_closure, [by_number/2, nonviable/3, places/2, reachable/3]).
 :- use_module(rlm_conflict, [decided_first/3]).
 :- use_module(rlm_eligible, [eligible/3, policy/2]).
-:- use_module(rlm_evidence, [evidence/4, negated_units/3, reading/3]).
+:- use_module(rlm_evidence, [evidence/5, reading/3]).
 :- use_module(rlm_host, [host_rules/5]).
-:- use_module(rlm_rank, [ranked/5]).
+:- use_module(rlm_named, [negated_units/3]).
+:- use_module(rlm_origin, [view_row/3]).
 :- use_module(rlm_reply, [error_reply/2, selection_reply/3]).
+:- use_module(rlm_spare, [ranked/6]).
 
 /** <module> The law
 
@@ -37,7 +39,8 @@ there first. What the host wants together and cannot stand together is a configu
 %   One compile's decisions. `Args` has the host's policy and this turn's input as plain values; the reply
 %   says what is active, in order, with tiers, classes and reasons, and what was turned away and why
 %   (rlm_reply). A reply with `error` names a configuration that cannot be; one with `more` asks for the word
-%   scores of all units, where the few that were given do not decide.
+%   scores of all units, where the few that were given do not decide; one with `views` for those of the catalog without
+%   somebody (`[Kind, Origin]`, rlm_origin).
 
 select(Args, Reply) :-
     catalog_module(Args.catalog, M),
@@ -55,6 +58,9 @@ undecided(misconfigured(Tier, Cause, Given, Roots), Reply) =>
     error_reply(misconfigured(Tier, Cause, Given, Roots), Reply).
 undecided(more_words, Reply) =>
     Reply = _{more: @(true)}.
+undecided(more_views(Views), Reply) =>
+    findall([Kind, Origin], ( member(View, Views), view_row(View, Kind, Origin) ), Rows),
+    Reply = _{views: Rows}.
 undecided(Ball, _) =>
     throw(Ball).
 
@@ -62,8 +68,8 @@ decide(M, Args, selection(Args, Evidence, Ranked, Floors, Forbidden, World, Bad,
     policy(Args, Policy),
     reading(M, Args.text, Reading),
     negated_units(M, Reading, Forbidden),
-    evidence(M, Reading, Args, Evidence),
-    judged(M, Args, Policy, Forbidden, Evidence, Ranked1, Floors, Rules),
+    evidence(M, all, Reading, Args, Evidence),
+    judged(M, Args, Policy, Forbidden, Reading, Evidence, Ranked1, Floors, Rules),
     wanted(M, Args, Pinned, Selected, Premises),
     world(M, Args, Policy, Forbidden, Rules, Premises, Pinned, Selected, Host),
     append(Pinned, Selected, Wanted),
@@ -87,8 +93,8 @@ decide(M, Args, selection(Args, Evidence, Ranked, Floors, Forbidden, World, Bad,
     admit_limited(Suggested, 0, given(World, BadSuggested), S4, State).
 
 %   judged(...): the ranking with the host's own rules; what they veto raises no floor for others.
-judged(M, Args, Policy, Forbidden, Evidence, Ranked, Floors, Rules) :-
-    ranked(M, usable(M, Policy, Forbidden), Evidence, Ranked0, Floors0),
+judged(M, Args, Policy, Forbidden, Reading, Evidence, Ranked, Floors, Rules) :-
+    ranked(M, usable(M, Policy, Forbidden), Reading, Evidence, Ranked0, Floors0),
     host_rules(M, Args, Ranked0, Ranked1, Rules),
     Rules = rules(Vetoed, _),
     findall(I, member(I-_, Vetoed), Is),
@@ -97,7 +103,7 @@ judged(M, Args, Policy, Forbidden, Evidence, Ranked, Floors, Rules) :-
     ->  Ranked = Ranked1,
         Floors = Floors0
     ;   ord_union(Forbidden, Out, Unusable),
-        ranked(M, usable(M, Policy, Unusable), Evidence, Ranked2, Floors),
+        ranked(M, usable(M, Policy, Unusable), Reading, Evidence, Ranked2, Floors),
         host_rules(M, Args, Ranked2, Ranked, _)
     ).
 

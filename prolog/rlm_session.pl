@@ -8,22 +8,21 @@
             what_if/2,            % +Unit, -Changes
             explained/3           % +Unit, -State, -Reasons
           ]).
-:- use_module(library(apply), [maplist/2, maplist/3]).
-:- use_module(library(error), [domain_error/2, existence_error/2, must_be/2]).
+:- use_module(library(apply), [maplist/3]).
+:- use_module(library(error), [existence_error/2]).
 :- use_module(library(lists), [append/3, member/2, nth1/3, reverse/2, subtract/3]).
-:- use_module(library(readutil), [read_line_to_string/2]).
 :- use_module(rlm_catalog, [catalog_change/2, catalog_create/2, catalog_destroy/2]).
 :- use_module(rlm_eligible, [matches/2, patterns/2]).
 :- use_module(rlm_explain, [all_reasons/3, explain_unit/2, remedies/2, sentence/2, visible/2]).
-:- use_module(rlm_host_read, [nested/3]).
 :- use_module(rlm_meant, [unit_meant/3]).
 :- use_module(rlm_select, [select/2]).
+:- use_module(rlm_session_read, [session_records/2]).
 :- use_module(rlm_unit, [unit_term/2]).
 
 /** <module> Asking about a compile that was saved
 
-`view.save("s.rlm")` in Python writes a file of plain terms, one a line; here they are read one by one against
-a closed grammar, never consulted and never called, and then the compile answers for itself:
+`view.save("s.rlm")` in Python writes a file of plain terms (rlm_session_read); when it is open, the compile answers
+for itself:
 
     ?- open_session('s.rlm').
     ?- why(tool(git_diff)).
@@ -37,150 +36,17 @@ a closed grammar, never consulted and never called, and then the compile answers
 :- dynamic
     record/1.                   % a term of the session that is open
 
-%   session_format(?N): as in Python's rlm.compiler.save; raised whenever a reader of the format before would be lost.
-session_format(2).
-
-%   session_limit(?Bytes): no session is larger.
-session_limit(268_435_456).
-
-                /*******************************
-                *            READING           *
-                *******************************/
-
 %!  open_session(+File) is det.
 %
 %   Open a session; the one before is forgotten.
 %
-%   @error existence_error(rlm_session_file, File) for a file that is not there.
-%   @error domain_error(rlm_session, What) for anything that is not one: another suffix, no regular file, a term
-%   outside the grammar (with its line), a file that is too large, one of an older or a newer version.
-%   @error syntax_error(Why) for a line that is no term.
+%   @error existence_error(rlm_session_file, File), domain_error(rlm_session, What): see
+%   rlm_session_read:session_records/2.
 
 open_session(File) :-
-    must_be(atomic, File),
-    (   file_name_extension(_, rlm, File)
-    ->  true
-    ;   domain_error(rlm_session, suffix(File))
-    ),
-    catch(size_file(File, Size), error(existence_error(_, _), _), existence_error(rlm_session_file, File)),
-    (   exists_file(File)               % a pipe would be waited for, a device read for ever
-    ->  true
-    ;   domain_error(rlm_session, no_regular_file(File))
-    ),
-    session_limit(Most),
-    (   Size =< Most
-    ->  true
-    ;   domain_error(rlm_session, size(Size))
-    ),
-    setup_call_cleanup(
-        open(File, read, Stream, [encoding(utf8)]),
-        read_records(Stream, 1, Records),
-        close(Stream)),
-    (   Records = [session(_, _, _)|_]
-    ->  true
-    ;   domain_error(rlm_session, format(File))
-    ),
+    session_records(File, Records),
     retractall(record(_)),
     forall(member(Record, Records), assertz(record(Record))).
-
-read_records(Stream, Line, Records) :-
-    read_line_to_string(Stream, Text),
-    (   Text == end_of_file
-    ->  Records = []
-    ;   blank(Text)
-    ->  Next is Line + 1,
-        read_records(Stream, Next, Records)
-    ;   shallow(Text),
-        line_term(Text, Stream, Line, Term),
-        grammatical(Term)
-    ->  of_this_version(Term),
-        Records = [Term|Rest],
-        Next is Line + 1,
-        read_records(Stream, Next, Rest)
-    ;   domain_error(rlm_session, line(Line))
-    ).
-
-%   of_this_version(+Term): a session begins with its format, so nothing else of another one is looked at.
-of_this_version(session(Format, _, _)) =>
-    session_format(Ours),
-    (   Format == Ours
-    ->  true
-    ;   domain_error(rlm_session, version(Format, Ours))
-    ).
-of_this_version(_) =>
-    true.
-
-blank(Text) :-
-    split_string(Text, "", " \t\r", [""]).
-
-%   shallow(+Text) is semidet: Prolog's reader recurs in C, and where the stack of a thread is small it ends the
-%   process, so what is nested deeper than any session never gets to it. Few brackets cannot be deep.
-shallow(Text) :-
-    split_string(Text, "([{", "", Parts),
-    length(Parts, Count),
-    (   Count =< 256
-    ->  true
-    ;   most_levels(Most),
-        \+ nested(Text, Most, _)
-    ).
-
-%   most_levels(?N): of brackets in a line.
-most_levels(32).
-
-%   line_term(+Text, +Stream, +Line, -Term) is semidet: the one term of a line; it fails where more follows.
-line_term(Text, Stream, Line, Term) :-
-    setup_call_cleanup(
-        open_string(Text, In),
-        catch(( read_term(In, Term, [ syntax_errors(error), module(rlm_session_data) ]),
-                read_term(In, Rest, [ syntax_errors(error), module(rlm_session_data) ]) ),
-              error(syntax_error(Why), _),
-              unreadable(Why, Stream, Line)),
-        close(In)),
-    Rest == end_of_file.
-
-unreadable(Why, Stream, Line) :-
-    stream_property(Stream, file_name(File)),
-    throw(error(syntax_error(Why), file(File, Line, 0, 0))).
-
-%   grammatical(+Term): one of the terms that a session is made of, and nothing but plain data in it.
-grammatical(Term) :-
-    ground(Term),
-    acyclic_term(Term),
-    compound(Term),
-    compound_name_arity(Term, Name, Arity),
-    session_term(Name, Arity),
-    Term =.. [_|Args],
-    maplist(data(16), Args),
-    named(Name, Args).
-
-%   named(+Name, +Args): ids are printed as they are, so there is nothing in them that a terminal would obey.
-named(Name, [Id|_]) :-
-    (   memberchk(Name, [unit, active, rejected, nonviable, ranked, negated, vetoed])
-    ->  atom(Id),
-        visible(Id, Id)
-    ;   true
-    ).
-
-session_term(session, 3).       % Format, Fingerprint, Stemmer
-session_term(input, 2).         % Key, Value: of the compile's question
-session_term(unit, 2).          % Id, Facts
-session_term(active, 4).        % Id, Form (null: packed out), Tokens, Reasons
-session_term(rejected, 2).      % Id, Reasons
-session_term(nonviable, 2).     % Id, Reasons
-session_term(ranked, 2).        % Id, Rank
-session_term(negated, 1).       % Id
-session_term(vetoed, 2).        % Id, Rule
-session_term(source, 6).        % Kind, N, Terms, Rarities, Words, Best (null: of the text itself)
-session_term(floor, 1).         % Thousandths
-session_term(ledger, 2).        % Total, Limit
-
-data(Depth, Value) :-
-    (   is_list(Value)
-    ->  Depth > 0,
-        Next is Depth - 1,
-        maplist(data(Next), Value)
-    ;   atomic(Value)
-    ).
 
                 /*******************************
                 *           ANSWERING          *
@@ -299,9 +165,10 @@ looked_at(Id, Looked) :-
     ( record(ranked(Id, Rank)) -> true ; Rank = null ),
     ( record(negated(Id)) -> Negated = true ; Negated = false ),
     ( record(vetoed(Id, Rule)) -> true ; Rule = null ),
+    ( record(raised(Id, Rows)) -> maplist(row_dict, Rows, Raised) ; Raised = [] ),
     explain_unit(Question.put(_{ stemmer: Stemmer, unit: Unit, sources: Sources, rank: Rank,
-                                 negated: Negated, vetoed: Rule, held_floor: Floor,
-                                 sensors: [], admitted: [], retained: [] }),
+                                 negated: Negated, vetoed: Rule, raised: Raised, held_floor: Floor,
+                                 admitted: [], retained: [] }),
                  Looked).
 
 question(Question) :-
@@ -325,11 +192,11 @@ source_dict(null, Source0, Source) =>
 source_dict(Best, Source0, Source) =>
     Source = Source0.put(best, Best).
 
-unit_dict(Id, [Kind, Priority, Trust, Capability, Flags, Relations, Names, Groups, Triggers, Fields], Unit) :-
+unit_dict(Id, [Kind, Priority, Trust, Origin, Capability, Flags, Relations, Names, Groups, Triggers, Fields], Unit) :-
     Flags = [Pinned, Mandatory, Visible, Available],
     Relations = [Requires, Suggests, Conflicts, Supersedes],
     Fields = [Name, Alias, Description, Category, Parameters, Explained, Values, Examples],
-    Unit = _{ id: Id, kind: Kind, priority: Priority, trust: Trust, capability: Capability,
+    Unit = _{ id: Id, kind: Kind, priority: Priority, trust: Trust, origin: Origin, capability: Capability,
               pinned: Pinned, mandatory: Mandatory, visible: Visible, available: Available,
               requires: Requires, suggests: Suggests, conflicts: Conflicts, supersedes: Supersedes,
               names: Names, groups: Groups, triggers: Triggers,
@@ -500,8 +367,8 @@ reasons_of(Id, Question, Reply, Reasons) :-
         ( nth1(Rank0, Reply.ranked, Id) -> Rank = Rank0 ; Rank = null ),
         ( memberchk(Id, Reply.negated) -> Negated = true ; Negated = false ),
         explain_unit(Question.put(_{ stemmer: Stemmer, unit: Unit, sources: Reply.sources, rank: Rank,
-                                     negated: Negated, vetoed: null, held_floor: Reply.relative_floor,
-                                     sensors: [], admitted: [], retained: [] }),
+                                     negated: Negated, vetoed: null, raised: [], held_floor: Reply.relative_floor,
+                                     admitted: [], retained: [] }),
                      Looked),
         Reasons = Looked.reasons
     ).
@@ -536,21 +403,3 @@ foldl_made([Change|Changes], Q0, Q) :-
 
 prolog:error_message(existence_error(rlm_session, What)) -->
     [ 'no session is open: ~w'-[What] ].
-prolog:error_message(existence_error(rlm_session_file, File)) -->
-    [ 'there is no file ~w'-[File] ].
-prolog:error_message(domain_error(rlm_session, What)) -->
-    no_session(What).
-
-no_session(suffix(File)) -->
-    [ 'no session: the name of ~w does not end in .rlm'-[File] ].
-no_session(no_regular_file(File)) -->
-    [ 'no session: ~w is no regular file'-[File] ].
-no_session(size(Bytes)) -->
-    [ 'no session: it has ~D bytes'-[Bytes] ].
-no_session(format(File)) -->
-    [ 'no session: ~w does not begin as one of this version'-[File] ].
-no_session(version(Format, Ours)) -->
-    [ 'no session of this version: its format is ~p, and this version reads ~d only; compile and save it anew'-
-      [Format, Ours] ].
-no_session(line(Line)) -->
-    [ 'no session, line ~d: this is no term of one'-[Line] ].

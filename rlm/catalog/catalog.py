@@ -18,6 +18,7 @@ from rlm.catalog.postings import Postings, numpy_is_there
 from rlm.catalog.relations import check_batch
 from rlm.catalog.snapshot import DIGESTS, Snapshot
 from rlm.errors import CatalogError, ConfigurationError, did_you_mean
+from rlm.model.given import checked_path, mapping, path_of, several
 from rlm.model.unit import Identified, Unit, id_of
 from rlm.model.words import counted
 from rlm.symbolic.engine import engine
@@ -40,8 +41,8 @@ SCORED_HERE = 5_000
 """From so many units on, where numpy is installed, word scores are counted in Python: same vectors, same scores."""
 
 TOLD = (256, 2048, None)
-"""So many of the best-scored units are told first, and all from the relative floor on; where they do not decide, more,
-and in the end all."""
+"""So many of the best-scored units are told first; where they do not decide, more, and in the end all."""
+
 _CHUNK = 500
 _MOST_NUMBERS = (4, 1_000)
 """The rules number units and never use a number again. At so many numbers a unit, and these, they start anew."""
@@ -96,7 +97,7 @@ class Catalog:
         self._finalizer = weakref.finalize(self, _forget, self._shared)
         self._finalizer.atexit = False
         Catalog._living.add(self)
-        batch = tuple(_several("units", units))
+        batch = tuple(several("units", units))
         if batch:
             self.add(*batch)
 
@@ -121,7 +122,8 @@ class Catalog:
         return len(self._units)
 
     def __contains__(self, unit: object) -> bool:
-        return getattr(unit, "id", unit) in self._units
+        id = getattr(unit, "id", unit)
+        return isinstance(id, str) and id in self._units
 
     def __iter__(self) -> Iterator[Unit]:
         return iter(list(self._units.values()))
@@ -206,12 +208,14 @@ class Catalog:
 
         Raises: CatalogError, as ``add``; ConfigurationError, as ``registry``. Nothing is changed then.
         """
+        from rlm.tools.function import as_tool
+
         with self._lock:
             self._alive()
-            out = {id_of(unit) for unit in gone}
+            out = {id_of(unit) for unit in several("gone", gone)}
             kept = {id: unit for id, unit in self._units.items() if id not in out}
-            changed = check_batch(kept, units, replace=True, allow_missing=True)
-            self._executables.put(tools)
+            changed = check_batch(kept, several("units", units), replace=True, allow_missing=True)
+            self._executables.put(as_tool(tool) for tool in several("tools", tools))
             if changed or len(kept) < len(self._units):
                 self._apply({**kept, **{unit.id: unit for unit in changed}})
             return self._revision
@@ -232,7 +236,7 @@ class Catalog:
         themselves are in ``registry``."""
         from rlm.tools.function import as_tool, tool_unit
 
-        made = [as_tool(item) for item in _several("tools", tools)]
+        made = [as_tool(item) for item in several("tools", tools)]
         with self._lock:
             revision = self.add(*(tool_unit(item, **host) for item in made), replace=replace)
             self._executables.put(made)
@@ -249,7 +253,7 @@ class Catalog:
         """
         from rlm.catalog.imports import units_of_file
 
-        return self.add(*units_of_file(Path(path), host), replace=replace)
+        return self.add(*units_of_file(path_of("path", path), host), replace=replace)
 
     def add_relations(self, path: str | Path) -> int:
         """Add the relations of a file, as ``rlm suggest-relations`` prints them and a person has read them.
@@ -263,7 +267,7 @@ class Catalog:
 
         with self._lock:
             self._alive()
-            return self.add(*related(self._units, Path(path)), replace=True, allow_missing=True)
+            return self.add(*related(self._units, checked_path("path", path)), replace=True, allow_missing=True)
 
     def add_tool_list(
         self, tools: Iterable[Mapping[str, Any]], *, source: str = "list", replace: bool = False, **host: Any
@@ -331,7 +335,7 @@ class Catalog:
         from rlm.catalog.mcp import MCPTools, added, checked_host, clients_of
 
         self._alive()
-        word = tools if isinstance(tools, MCPTools) else MCPTools(**(tools or {}))
+        word = tools if isinstance(tools, MCPTools) else MCPTools(**mapping("tools", tools or {}))
         fields = checked_host(host)
         clients, made = clients_of(servers, limits)
         await added(self, clients, made, word, fields)
@@ -443,12 +447,10 @@ class Catalog:
 
     # -- for the compiler ---------------------------------------------------------------------------
 
-    def ask(
-        self, operation: str, args: Mapping[str, JsonValue], *, floors: tuple[int, int] | None = None
-    ) -> tuple[Snapshot, Any]:
+    def ask(self, operation: str, args: Mapping[str, JsonValue], *, floor: int | None = None) -> tuple[Snapshot, Any]:
         """Ask the rules something about this catalog as it is now, and get the snapshot that they saw.
 
-        ``args["catalog"]`` is filled in, and with ``floors`` (absolute, relative; thousandths) the word scores of a
+        ``args["catalog"]`` is filled in, and with ``floor`` (thousandths) the word scores of a
         large catalog, counted here from the rules' own vectors. For the compiler only.
         """
         shared = self._shared
@@ -458,14 +460,20 @@ class Catalog:
                 snapshot = self.snapshot()
             self._push(snapshot)
             args = {**args, "catalog": shared.handle}
-            if floors is not None and len(snapshot.units) >= SCORED_HERE and (shared.postings or numpy_is_there()):
+            if floor is not None and len(snapshot.units) >= SCORED_HERE and (shared.postings or numpy_is_there()):
                 shared.postings = shared.postings or Postings()
                 shared.postings.follow(shared.handle, snapshot)
                 analysis = engine().call("analyse", args)
                 words = shared.postings.scored(analysis)
-                for most in TOLD:
-                    reply = engine().call(operation, {**args, "words": words.told(*floors, most)})
-                    if "more" not in reply:
+                told = iter(TOLD)
+                most = next(told)
+                while True:
+                    reply = engine().call(operation, {**args, "words": words.told(floor, most)})
+                    if "views" in reply:
+                        words.count(reply["views"])
+                    elif "more" in reply:
+                        most = next(told)
+                    else:
                         break
                 return snapshot, reply
             return snapshot, engine().call(operation, args)
@@ -514,16 +522,6 @@ class Catalog:
             _forget(shared)
             raise
         shared.pushed = new
-
-
-def _several(name: str, things: Any) -> Iterable[Any]:
-    """``things`` where that is a collection of them. Raises: ConfigurationError ``invalid_field``."""
-    if isinstance(things, Unit | str | bytes | Mapping) or callable(things) or not isinstance(things, Iterable):
-        message = f"{name}: a list of {name} is wanted: write [{name.removesuffix('s')}]"
-        if things is None or isinstance(things, int | float):
-            message = f"{name}: a list of {name} is wanted, not {things!r}"
-        raise ConfigurationError("invalid_field", message, {"field": name})
-    return things
 
 
 def _forget(shared: _Shared) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rlm.model.unit import INDEXED_DESCRIPTION, Unit
+from rlm.model.unit import INDEXED_DESCRIPTION, Kind, Trust, Unit
 
 INDEXED_PARAMETERS = 4096
 INDEXED_VALUES = 40
 _SCHEMA_DEPTH = 4
+_UNNAMED = ("host", "list")
+"""Sources that nobody has named."""
 
 
 def facts_of(unit: Unit) -> dict[str, Any]:
@@ -24,6 +26,7 @@ def facts_of(unit: Unit) -> dict[str, Any]:
         "kind": unit.kind.value,
         "priority": unit.priority,
         "trust": unit.trust.value,
+        "origin": origin_of(unit),
         "capability": unit.capability,
         "pinned": unit.pinned,
         "mandatory": unit.mandatory,
@@ -61,8 +64,24 @@ ORDINARY: dict[str, Any] = {
     "supersedes": (),
     "groups": [],
     "triggers": [],
+    "origin": "",
 }
 """What the rules take for granted where nothing is said (``rlm_catalog:ordinary/1``)."""
+
+
+def origin_of(unit: Unit) -> str:
+    """Which stranger a unit is from, in the host's own words: a server, a file, a list, a scope of skills.
+
+    Empty for what the host wrote or vouches for. Nothing in the material can say so many origins: where the host
+    named its source, names in the material count for nothing.
+    """
+    if unit.trust is Trust.HOST:
+        return ""
+    source = unit.provenance.source
+    if source in _UNNAMED:
+        return unit.path.partition("/")[0] if unit.server else unit.namespace or source
+    scope = source.partition(":")[0]
+    return scope if unit.kind in (Kind.SKILL, Kind.RESOURCE) and scope != "mcp" else source
 
 
 def said_of(unit: Unit) -> dict[str, Any]:

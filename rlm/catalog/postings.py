@@ -9,8 +9,11 @@ from __future__ import annotations
 import importlib.util
 import math
 from array import array
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from rlm.catalog.facts import origin_of
 from rlm.catalog.snapshot import Snapshot
 from rlm.symbolic.engine import engine
 
@@ -21,8 +24,14 @@ if TYPE_CHECKING:
 LEAST_RARITY = 150
 """As ``rlm_index:least_rarity/1``; tested to be the same, like all these."""
 
-SYNONYM_FACTOR = 500
-"""As ``rlm_index:synonym_factor/1``."""
+SYNONYM_FACTORS = {"known": 350, "unknown": 550}
+"""As ``rlm_index:synonym_factor/2``."""
+
+KNOWN_LEAST = 2
+"""As ``rlm_index:known_least/1``."""
+
+NEED_SHARE = 400
+"""As ``rlm_evidence:need_share/1``."""
 
 SYNONYM_RARITY = 400
 """As ``rlm_index:synonym_rarity/1``."""
@@ -30,9 +39,14 @@ SYNONYM_RARITY = 400
 INTENT_LEAST = 2_000
 """As ``rlm_evidence:intent_least/1``."""
 
-_INTENTS_TOLD = 8
+_TOLD_OF_INTENT = 8
+"""So many units are told for each part of a text."""
 
 _CHUNK = 2_000
+"""Units that are asked for at a time."""
+
+View = tuple[str, str]
+"""``("host", "")``, or ``("without", origin)``."""
 
 
 def numpy_is_there() -> bool:
@@ -51,6 +65,9 @@ class Postings:
         self._units: dict[str, array[int]] = {}
         self._weights: dict[str, array[int]] = {}
         self._numbers: dict[str, int] = {}
+        self._origins: dict[str, int] = {"": 0}
+        self._names = [""]
+        self._origin_of: array[int] = array("i", [0])
         self._dead: list[int] = []
         self._next = 1
 
@@ -64,7 +81,7 @@ class Postings:
             reply = engine().call(
                 "catalog_vectors", {"catalog": handle, "first": self._next, "last": self._next + _CHUNK - 1}
             )
-            self._add(reply)
+            self._add(reply, snapshot)
             self._next = min(self._next + _CHUNK, reply["next"])
             if self._next >= reply["next"]:
                 break
@@ -72,13 +89,19 @@ class Postings:
         self._dead.extend(self._numbers.pop(id) for id in gone)
         self._seen = snapshot
 
-    def _add(self, reply: dict[str, Any]) -> None:
+    def _add(self, reply: dict[str, Any], snapshot: Snapshot) -> None:
         rows = zip(reply["numbers"], reply["ids"], reply["terms"], reply["weights"], strict=True)
         for number, id, terms, weights in rows:
             old = self._numbers.get(id)
             if old is not None:
                 self._dead.append(old)
             self._numbers[id] = number
+            self._origin_of.extend([0] * (number - len(self._origin_of)))
+            origin = origin_of(snapshot.units[id])
+            if origin not in self._origins:
+                self._origins[origin] = len(self._names)
+                self._names.append(origin)
+            self._origin_of.append(self._origins[origin])
             for term, weight in zip(terms.split(), weights, strict=True):
                 units = self._units.get(term)
                 if units is None:
@@ -88,60 +111,132 @@ class Postings:
                 self._weights[term].append(weight)
 
     def scored(self, analysis: dict[str, Any]) -> Words:
-        """The words of one question, counted in every unit; ``analysis`` is the reply of ``analyse``."""
+        """The words of one question, counted in every unit, and in the views that the rules will likely ask for;
+        ``analysis`` is the reply of ``analyse``."""
+        words = Words(self, analysis, self._alive(), len(self._numbers))
+        words.count(self._likely(words))
+        return words
+
+    def _likely(self, words: Words) -> set[View]:
+        """The catalog without strangers, where there are any beside the host; of several, without the first one, and
+        without the one who says most."""
         import numpy as np
 
-        dead = np.array(self._dead, dtype=np.int64)
+        if len(self._origins) < 2:
+            return set()
+        reach = words.reach
+        origins, alive = np.frombuffer(self._origin_of, dtype=np.int32), self._alive()[: len(self._origin_of)]
+        found: set[View] = {("host", "")} if (alive[1:] & (origins[1:] == 0)).any() else set()
+        if len(self._origins) > 2:
+            first = int(origins[np.argmax(np.where(alive & (origins != 0), reach[: len(origins)], -1))])
+            names = [self._names[first], words.wordiest]
+            found |= {("without", name) for name in names if name}
+        return found
+
+    def seen(self, analysis: dict[str, Any], view: View) -> Words:
+        """The same in a view of the catalog."""
+        import numpy as np
+
+        kind, origin = view
+        alive, origins = self._alive(), np.frombuffer(self._origin_of, dtype=np.int32)
+        out = np.zeros(self._next, dtype=bool)
+        out[: len(origins)] = origins != 0 if kind == "host" else origins == self._origins.get(origin, -1)
+        return Words(self, analysis, alive & ~out, len(self._numbers) - int(np.count_nonzero(alive & out)))
+
+    def wordiest(self, terms: Iterable[str]) -> str | None:
+        """As ``rlm_origin:wordiest/3``: the stranger whose units have most of the terms altogether."""
+        import numpy as np
+
+        if len(self._origins) <= 2:
+            return None
+        origins, alive = np.frombuffer(self._origin_of, dtype=np.int32), self._alive()
+        counts = np.zeros(len(self._origins), dtype=np.int64)
+        for term in terms:
+            if term in self._units:
+                units = np.frombuffer(self._units[term], dtype=np.int32)
+                counts += np.bincount(origins[units[alive[units]]], minlength=len(counts))
+        counts[0] = 0
+        most = int(counts.max())
+        return min(name for name, place in self._origins.items() if counts[place] == most) if most else None
+
+    def _alive(self) -> NDArray[np.bool_]:
+        """Which numbers are those of a unit that is still there."""
+        import numpy as np
+
         alive = np.ones(self._next, dtype=bool)
-        alive[dead] = False
-        return Words(self, analysis, alive)
+        alive[np.array(self._dead, dtype=np.int64)] = False
+        return alive
 
 
 class Words:
-    """What the words of one question count in every unit of a catalog."""
+    """What the words of one question count in every unit of a catalog, or of a view of it (``rlm_origin``)."""
 
-    def __init__(self, postings: Postings, analysis: dict[str, Any], alive: NDArray[np.bool_]) -> None:
-        holes = not alive.all()
+    def __init__(self, postings: Postings, analysis: dict[str, Any], alive: NDArray[np.bool_], size: int) -> None:
+        there = (alive if not alive.all() else None, size)
+        self._postings, self._analysis = postings, analysis
+        self._views: dict[View, Words] = {}
         self._watch = analysis["watch"]
-        self._text = _Scored(postings, analysis["text"], alive, holes)
-        self._needs = [_Scored(postings, terms, alive, holes) for terms in analysis["needs"]]
-        self._history = [_Scored(postings, terms, alive, holes) for terms in analysis["history"]]
-        self._reach = self._text.scores.copy()
+        self._text = _Scored(postings, analysis["text"], *there)
+        self._needs = [_Scored(postings, terms, *there) for terms in analysis["needs"]]
+        self._history = [_Scored(postings, terms, *there) for terms in analysis["history"]]
+        self.reach = self._text.scores.copy()
         for scored in self._needs:
-            self._reach += scored.scores
+            self.reach += scored.scores
         for scored, factor in zip(self._history, analysis["factors"], strict=True):
-            self._reach += scored.scores * factor // 1000
+            self.reach += scored.scores * factor // 1000
         self._parts = analysis["intents"]
         self._intents: list[_Intent] | None = None
 
-    def told(self, floor: int, relative: int, most: int | None) -> dict[str, Any]:
-        """``words`` for ``rlm_select:select/2``.
+    def count(self, views: Iterable[Sequence[str]]) -> None:
+        """Count them in these views too, each its kind and the origin that it is without."""
+        for kind, origin in views:
+            self._views[kind, origin] = self._postings.seen(self._analysis, (kind, origin))
+
+    def told(self, floor: int, most: int | None) -> dict[str, Any]:
+        """``words`` for ``rlm_select:select/2``, with those of each view that was counted.
 
         Args:
             floor: thousandths; units whose words cannot reach it are left out, unless they are watched.
-            relative: thousandths of the best score that words must reach.
-            most: so many units, and all from the relative floor on, which those below it cannot reach; None for all.
+            most: so many units, best first; None for all.
         """
+        kept, rest = self._kept(floor, most)
+        views = []
+        for view, words in self._views.items():
+            seen, left_out = words._kept(floor, most)
+            views.append([*view, words._plain(seen, left_out)])
+            kept |= seen
+        return {**self._plain(kept, rest), "views": views, "wordiest": self.wordiest}
+
+    @cached_property
+    def wordiest(self) -> str | None:
+        """Who of several strangers has most of the text's words."""
+        return self._postings.wordiest(self._analysis["text"][0])
+
+    def _kept(self, floor: int, most: int | None) -> tuple[NDArray[np.bool_], int]:
+        """Which units are told, and the most that one counts which is not."""
         import numpy as np
 
-        reach = self._reach
+        reach = self.reach
         kept = reach >= max(floor, 1)
         rest = 0
         if most is not None and np.count_nonzero(kept) > most:
             reached = reach[kept]
-            last = np.partition(reached, -most)[-most]
-            last = min(int(last), max(floor, 1, int(reached.max()) * relative // 1000))
+            last = int(np.partition(reached, -most)[-most])
             left_out = reached[reached < last]
             rest = int(left_out.max()) if len(left_out) else 0
             kept &= reach >= last
             for scored in self._needs:
-                kept |= scored.scores >= max(floor, 1, int(scored.scores.max()) * relative // 1000)
+                kept |= scored.scores >= max(floor, 1, int(scored.scores.max()) * NEED_SHARE // 1000)
         kept[np.array(self._watch, dtype=np.int64)] = True
         if self._intents is None:
             self._intents = [self._text.intent(part, words, floor) for part, words in self._parts]
         if most is not None:
             for intent in self._intents:
-                kept |= intent.first(_INTENTS_TOLD)
+                kept |= intent.first(_TOLD_OF_INTENT)
+        return kept, rest
+
+    def _plain(self, kept: NDArray[np.bool_], rest: int) -> dict[str, Any]:
+        assert self._intents is not None
         return {
             "rest": rest,
             "text": [{**self._text.plain(kept), "intents": [intent.plain(kept) for intent in self._intents]}],
@@ -153,44 +248,46 @@ class Words:
 class _Scored:
     """The scores of one text over all units."""
 
-    def __init__(self, postings: Postings, terms: list[list[Any]], alive: NDArray[np.bool_], holes: bool) -> None:
+    def __init__(self, postings: Postings, terms: list[list[Any]], alive: NDArray[np.bool_] | None, size: int) -> None:
         import numpy as np
 
         self.terms: list[str] = []
         self.rarities: list[int] = []
         self.words: list[str] = []
-        self.scores = np.zeros(len(alive), dtype=np.int64)
+        self.scores = np.zeros(postings._next, dtype=np.int64)
         self._shares: dict[str, list[tuple[NDArray[np.int32], NDArray[np.int64]]]] = {}
         self._best: dict[str, NDArray[np.int64]] = {}
-        self._size = len(postings._numbers)
-        self._alive = alive if holes else None
+        self._size = size
+        self._alive = alive
         for word, factor, synonyms in zip(*terms, strict=True):
-            self._count(postings, word, word, 1000 * factor, LEAST_RARITY)
+            units = self._count(postings, word, word, 1000 * factor, LEAST_RARITY)
+            share = SYNONYM_FACTORS["known" if units >= KNOWN_LEAST else "unknown"]
             for term in synonyms:
-                self._count(postings, word, term, SYNONYM_FACTOR * factor, SYNONYM_RARITY)
+                self._count(postings, word, term, share * factor, SYNONYM_RARITY)
             self._add(self.scores, word)
 
-    def _count(self, postings: Postings, word: str, term: str, factor: int, least: int) -> None:
-        """What one term that stands for a word counts in the units that have it."""
+    def _count(self, postings: Postings, word: str, term: str, factor: int, least: int) -> int:
+        """What one term that stands for a word counts in the units that have it, and how many these are."""
         import numpy as np
 
         if term not in postings._units:
-            return
+            return 0
         units = np.frombuffer(postings._units[term], dtype=np.int32)
         weights = np.frombuffer(postings._weights[term], dtype=np.int32)
         if self._alive is not None:
             there = self._alive[units]
             units, weights = units[there], weights[there]
         if not len(units):
-            return
+            return 0
         rare = rarity(self._size, len(units))
         if rare < least:
-            return
+            return len(units)
         weight = rare * factor // 1_000_000
         self.terms.append(term)
         self.rarities.append(weight)
         self.words.append(word)
         self._shares.setdefault(word, []).append((units, weight * weights.astype(np.int64) // 1000))
+        return len(units)
 
     def _add(self, scores: NDArray[np.int64], word: str) -> None:
         """Add what a word counts: in a unit with several terms that stand for it, the best."""

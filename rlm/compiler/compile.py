@@ -11,12 +11,14 @@ from rlm.catalog.catalog import Catalog
 from rlm.catalog.snapshot import Snapshot
 from rlm.compiler import render, rules
 from rlm.compiler.fit import fitted
+from rlm.compiler.hearing import Ear, checked_sensor, heard, sensed
 from rlm.compiler.render import Shown
 from rlm.compiler.sensor import Sensor
 from rlm.compiler.tokens import counter
 from rlm.compiler.view import CompiledContext
 from rlm.errors import CompileError, ConfigurationError, did_you_mean
 from rlm.model.base import digest_of, plain
+from rlm.model.given import instance
 from rlm.model.ledger import Ledger
 from rlm.model.policy import Policy
 from rlm.model.selection import Selection
@@ -64,7 +66,7 @@ def compile(
         needs: what a model said it needs: evidence, never authority.
         signals: host signals by name, for triggers.
         sensors: scores between 0 and 1 by sensor and unit id, from a host's own scorer.
-        sensor: what scores all units by likeness of meaning (``rlm.Sensor()``).
+        sensor: what scores all units by likeness of meaning to the text and to each need (``rlm.Sensor()``).
         admitted: units that something upstream chose, with class and premises.
         retained: ids that a session keeps.
         standing: further pinned units of the host, for this compile only; the catalog is not touched.
@@ -92,15 +94,16 @@ def compile(
         retained=_listed("retained", retained),
         **({"history": _listed("history", history)} if history else {}),
     )
-    if sensor is not None:
-        turn = _sensed(turn, sensor, catalog)
+    ear = None if sensor is None else Ear(checked_sensor(sensor), turn.sensors)
     host = rules.load_rules(policy.rules) if policy.rules is not None else None
-    return _once(catalog, turn, policy, tools == "native", pack, _listed("standing", standing), host)
+    packing = instance("pack", pack, bool)
+    return _once(catalog, turn, policy, tools == "native", packing, _listed("standing", standing), host, ear)
 
 
 def recompiled(view: CompiledContext, text: str | None, needs: Iterable[str], signals: Any) -> CompiledContext:
-    """See ``CompiledContext.recompile``. The host's rules are those of the view, whatever became of the file."""
-    before = view.turn
+    """See ``CompiledContext.recompile``. The host's rules are those of the view, whatever became of the file; its
+    sensor is asked anew."""
+    before, ear = view.turn, view._ear
     turn = turn_of(
         before.text if text is None else text,
         before.messages if text is None else view._said,
@@ -108,12 +111,12 @@ def recompiled(view: CompiledContext, text: str | None, needs: Iterable[str], si
         history=before.history if text is None else (before.text, *before.history),
         needs=_listed("needs", needs),
         signals=before.signals if signals is None else signals,
-        sensors=before.sensors,
+        sensors=before.sensors if ear is None else ear.given,
         admitted=before.admitted,
         retained=before.retained,
     )
     pack = view._shown is not None
-    return _once(view._catalog, turn, view.policy, view._native, pack, view._standing, view._rules)
+    return _once(view._catalog, turn, view.policy, view._native, pack, view._standing, view._rules, ear)
 
 
 def _once(
@@ -124,25 +127,18 @@ def _once(
     packing: bool,
     standing: tuple[Any, ...],
     host: rules.HostRules | None,
+    ear: Ear | None = None,
 ) -> CompiledContext:
     """The view of this material: the one that was compiled before, where there is one."""
     guests = _standing(catalog, standing)
-    key = (turn, policy, tuple(unit.digest for unit in guests), native, packing, host)
+    if ear is not None:
+        turn = sensed(turn, heard(ear.sensor, catalog, turn.text, turn.needs))
+    key = (turn, policy, tuple(unit.digest for unit in guests), native, packing, host, ear)
     known = catalog.cached(key)
     if known is not None:
         return known  # type: ignore[no-any-return]
-    view = _compiled(catalog, turn, policy, native, packing, guests, host)
+    view = _compiled(catalog, turn, policy, native, packing, guests, host, ear)
     return catalog.cache(key, view._snapshot.revision, view)  # type: ignore[no-any-return]
-
-
-def _sensed(turn: Turn, sensor: Any, catalog: Catalog) -> Turn:
-    """The turn with what the sensor says of its text."""
-    if not isinstance(sensor, Sensor):
-        kind = type(sensor).__name__
-        raise ConfigurationError("not_a_sensor", f"sensor: a Sensor is wanted, not {kind}: rlm.Sensor(embed)")
-    heard = {name: tuple(sorted(scores.items())) for name, scores in sensor.scores(catalog, turn.text).items()}
-    given = {name: row for name, row in turn.sensors if name not in heard}
-    return turn.model_copy(update={"sensors": tuple(sorted({**given, **heard}.items()))})
 
 
 def _awaited(function: Callable[P, T], name: str) -> Callable[P, Coroutine[Any, Any, T]]:
@@ -217,6 +213,7 @@ def _compiled(
     packing: bool,
     standing: tuple[Unit, ...] = (),
     host: rules.HostRules | None = None,
+    ear: Ear | None = None,
 ) -> CompiledContext:
     clock = _Clock()
     snapshot, selection = rules.select(catalog, turn, policy, standing, host)
@@ -241,6 +238,7 @@ def _compiled(
         turn=turn,
         policy=policy,
         host=host,
+        ear=ear,
         native=native,
         selection=selection,
         shown=shown,

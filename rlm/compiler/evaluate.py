@@ -1,14 +1,20 @@
-"""How good selection is for a catalog and questions whose needed tools are known."""
+"""How good selection is for a catalog and questions whose needed tools are known.
+
+questions = read_questions(Path("questions.jsonl"), catalog)
+figures = evaluated("rules", catalog, questions)
+print(figures.recall5, figures.tokens, *figures.misses, sep="\\n")
+"""
 
 from __future__ import annotations
 
 import json
 import statistics
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rlm.catalog.catalog import Catalog
 from rlm.compiler.compile import compile as compile_view
@@ -17,45 +23,59 @@ from rlm.compiler.view import CompiledContext
 from rlm.errors import CatalogError, did_you_mean
 from rlm.model.policy import Mode, Policy
 
-FIRST = (1, 2, 3, 5, 8, 10, 15, 20)
+FIRST = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50)
 """After so many tools recall and tokens are looked at."""
+
+Groups: TypeAlias = tuple[tuple[str, ...], ...]
+"""Ids of units: of each group one is enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A text, and the tools that it needs: of each group one is enough. Ids of units."""
+    """A text, and the tools that it needs; none for one that needs no tool."""
 
     text: str
-    groups: tuple[tuple[str, ...], ...]
+    groups: Groups
     history: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A needed tool that was not shown, and why not."""
+    """A needed tool that was not shown, why not, and what would change that.
+
+    Where one of several would do, it is the one that the evidence puts first. ``shown`` are the first that were shown.
+    """
 
     text: str
     unit: str
     why: tuple[str, ...]
     change: str
+    shown: tuple[str, ...]
 
 
 @dataclass
 class Figures:
     """What one system reached. Shares are between 0 and 1, tokens and tools are means, times are CPU medians.
 
-    ``curve`` has (tools, recall, tokens) after so many of the first tools, ``shown`` of what is really shown.
+    Recall is the share of the needed tools, completeness the share of questions with all of them; both are of the
+    questions that need a tool, and None where there are none. ``quiet`` is of the others: for how many nothing was
+    shown. ``shown``, ``recall_shown``, ``completeness_shown`` and ``tokens`` (of the whole request) are of what is
+    really shown, ``curve`` has (tools, recall, tokens) for requests with so many of the first tools. ``missed`` counts
+    all misses, ``misses`` explains the first of them.
     """
 
     system: str
     questions: int
-    recall5: float
-    completeness5: float
-    recall_shown: float
-    completeness_shown: float
+    recall5: float | None
+    completeness5: float | None
+    recall10: float | None
+    recall_shown: float | None
+    completeness_shown: float | None
+    quiet: float | None
     shown: float
     tokens: float
-    query_ms: float
+    query_ms: float | None
+    missed: int
     curve: list[tuple[int, float, float]] = field(default_factory=list)
     misses: list[Miss] = field(default_factory=list)
 
@@ -63,7 +83,8 @@ class Figures:
 def read_questions(path: Path, catalog: Catalog) -> list[Question]:
     """Questions from JSON Lines: ``query``, and ``groups`` (lists of alternatives) or ``tools`` (all needed).
 
-    Tools are named by id, or by name where only one unit has it. ``history`` are earlier texts, last first.
+    Tools are named by id, or by name where only one unit has it; ``"tools": []`` is a question that needs none.
+    ``history`` are earlier texts, last first.
 
     Raises:
         CatalogError: ``bad_questions`` with all findings (line, message).
@@ -87,8 +108,6 @@ def read_questions(path: Path, catalog: Catalog) -> list[Question]:
 
 
 def _question(row: Mapping[str, Any], catalog: Catalog, names: Mapping[str, str]) -> Question:
-    groups = row["groups"] if "groups" in row else [[tool] for tool in row["tools"]]
-
     def unit(name: str) -> str:
         if name in catalog:
             return name
@@ -97,11 +116,21 @@ def _question(row: Mapping[str, Any], catalog: Catalog, names: Mapping[str, str]
             raise ValueError(f"{what} {name!r}{'' if name in names else did_you_mean(name, names)}")
         return names[name]
 
+    def listed(value: Any, what: str) -> list[Any]:
+        if not isinstance(value, list):
+            raise ValueError(f"{what} must be a list")
+        return value
+
+    if not isinstance(row, dict) or not isinstance(row.get("query"), str) or ("groups" in row) == ("tools" in row):
+        raise ValueError("an object is wanted with query, a text, and with tools or groups")
+    tools = [[tool] for tool in listed(row.get("tools", []), "tools")]
+    groups = [listed(group, "a group") for group in listed(row.get("groups", tools), "groups")]
+    if not all(groups):
+        raise ValueError("a group without a tool can never be shown")
     history = row.get("history") or ()
     said = [history] if isinstance(history, str) else history
-    return Question(
-        str(row["query"]), tuple(tuple(unit(name) for name in group) for group in groups), tuple(str(t) for t in said)
-    )
+    found = tuple(tuple(unit(name) for name in group) for group in groups)
+    return Question(row["query"], found, tuple(str(text) for text in said))
 
 
 def evaluated(
@@ -113,58 +142,100 @@ def evaluated(
     sensor: Sensor | None = None,
     most_misses: int = 20,
 ) -> Figures:
-    """What one system reaches: the rules, with a sensor or another policy."""
+    """What one system reaches: the rules, with a sensor or another policy.
+
+    Args:
+        system: what it is called in the figures.
+        catalog: what there is to choose from.
+        questions: at least one.
+        policy, sensor: as for ``rlm.compile``.
+        most_misses: so many misses are explained, each by a few compiles.
+
+    Raises:
+        RlmError: what ``rlm.compile`` raises.
+    """
     asked, spent = [], []
     misses: list[Miss] = []
     for question in questions:
         before = time.process_time()
         view = compile_view(catalog, question.text, policy=policy, sensor=sensor, history=question.history)
         spent.append(1000 * (time.process_time() - before))
-        asked.append(_Asked(view, question))
-        if len(misses) < most_misses:
-            misses += asked[-1].misses(view, question)
-    mean = statistics.mean
-    return Figures(
-        system=system,
-        questions=len(questions),
-        recall5=mean(one.recall(5) for one in asked),
-        completeness5=mean(one.recall(5) == 1 for one in asked),
-        recall_shown=mean(one.recall(None) for one in asked),
-        completeness_shown=mean(one.recall(None) == 1 for one in asked),
-        shown=mean(len(one.ids) for one in asked),
-        tokens=mean(one.total for one in asked),
-        query_ms=statistics.median(spent),
-        curve=[(n, mean(one.recall(n) for one in asked), mean(one.tokens(n) for one in asked)) for n in FIRST],
-        misses=misses[:most_misses],
-    )
+        one = _Asked.of(view, question)
+        asked.append(one)
+        misses += islice(_misses(view, question, one), most_misses - len(misses))
+    return _figures(system, asked, query_ms=statistics.median(spent), misses=misses)
+
+
+def everything(catalog: Catalog, questions: Sequence[Question], policy: Policy | None = None) -> Figures:
+    """What a request reaches that shows every tool, whatever the question; its tokens are those of the first one."""
+    policy = (policy or Policy()).model_copy(update={"mode": Mode.ALL_TOOLS, "budget": 10**9})
+    view = compile_view(catalog, questions[0].text, policy=policy)
+    asked = [_Asked.of(view, question) for question in questions]
+    return _figures("all_tools", asked, query_ms=None, misses=[])
 
 
 class _Asked:
     """What a view showed of what was needed."""
 
-    def __init__(self, view: CompiledContext, question: Question) -> None:
+    def __init__(self, ids: Sequence[str], costs: Sequence[int], total: int, groups: Groups) -> None:
+        self.ids = ids
+        self.total = total
+        self.groups = groups
+        self._sums = [total - sum(costs), *costs]
+
+    @classmethod
+    def of(cls, view: CompiledContext, question: Question) -> _Asked:
         cost = {item.unit.id: item.block.tokens for item in view.shown}
-        self.ids = [id for id in view.active if id in cost]
-        self.total = view.ledger.total
-        self._costs = [cost[id] for id in self.ids]
-        self._groups = question.groups
+        ids = [id for id in view.active if id in cost]
+        return cls(ids, [cost[id] for id in ids], view.ledger.total, question.groups)
 
     def recall(self, first: int | None) -> float:
         seen = set(self.ids[:first])
-        return statistics.mean(any(id in seen for id in group) for group in self._groups) if self._groups else 1.0
+        return statistics.fmean(not seen.isdisjoint(group) for group in self.groups)
 
     def tokens(self, first: int) -> int:
-        return sum(self._costs[:first])
+        """Of a request that had only the first tools."""
+        return sum(self._sums[: first + 1])
 
-    def misses(self, view: CompiledContext, question: Question) -> Iterable[Miss]:
-        seen = set(self.ids)
-        for group in question.groups:
-            if not any(id in seen for id in group):
-                found = view.explain(group[0])
-                yield Miss(question.text, group[0], found.sentences, str(view.what_if(group[0])))
+    def missed(self) -> list[tuple[str, ...]]:
+        return [group for group in self.groups if set(self.ids).isdisjoint(group)]
 
 
-def all_tools(catalog: Catalog, text: str, policy: Policy | None = None) -> int:
-    """Tokens of a request that shows every tool."""
-    policy = (policy or Policy()).model_copy(update={"mode": Mode.ALL_TOOLS, "budget": 10**9})
-    return compile_view(catalog, text, policy=policy).ledger.total
+def _figures(system: str, asked: Sequence[_Asked], *, query_ms: float | None, misses: list[Miss]) -> Figures:
+    needing = [one for one in asked if one.groups]
+    mean = statistics.fmean
+
+    def recall(first: int | None) -> float | None:
+        return mean(one.recall(first) for one in needing) if needing else None
+
+    def complete(first: int | None) -> float | None:
+        return mean(one.recall(first) == 1 for one in needing) if needing else None
+
+    return Figures(
+        system=system,
+        questions=len(asked),
+        recall5=recall(5),
+        completeness5=complete(5),
+        recall10=recall(10),
+        recall_shown=recall(None),
+        completeness_shown=complete(None),
+        quiet=mean(not one.ids for one in asked if not one.groups) if len(needing) < len(asked) else None,
+        shown=mean(len(one.ids) for one in asked),
+        tokens=mean(one.total for one in asked),
+        query_ms=query_ms,
+        missed=sum(len(one.missed()) for one in asked),
+        curve=[
+            (first, mean(one.recall(first) for one in needing), mean(one.tokens(first) for one in asked))
+            for first in (FIRST if needing else ())
+        ],
+        misses=misses,
+    )
+
+
+def _misses(view: CompiledContext, question: Question, asked: _Asked) -> Iterator[Miss]:
+    """Each needed tool that is not shown, explained one by one."""
+    places = {id: place for place, id in enumerate(view.selection.ranked)}
+    for group in asked.missed():
+        unit = min(group, key=lambda one: places.get(one, len(places)))
+        why = view.explain(unit).sentences
+        yield Miss(question.text, unit, why, str(view.what_if(unit)), tuple(asked.ids[:5]))

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rlm.catalog.facts import facts_of
-from rlm.compiler import rules
+from rlm.compiler import render, rules
+from rlm.compiler.fit import blocks_for
+from rlm.compiler.forms import FULL, Block
+from rlm.compiler.tokens import counter
 from rlm.errors import CatalogError, did_you_mean
 from rlm.model.base import Noun, plain
+from rlm.model.given import instance
 from rlm.model.selection import Reason, State
 from rlm.model.turn import Class
 from rlm.model.unit import Identified, id_of
@@ -164,6 +169,8 @@ def explanation(view: CompiledContext, unit: str | Identified) -> Explanation:
             state = State.PACKED_OUT
             tokens, free = view._dropped[unit]
             reasons.insert(0, Reason.of({"kind": "packed_out", "tokens": tokens, "free": free}))
+        elif (short := shortened(view, unit)) is not None:
+            reasons.append(Reason.of(short))
         return Explanation(
             unit=unit,
             state=state,
@@ -189,9 +196,26 @@ def explanation(view: CompiledContext, unit: str | Identified) -> Explanation:
 
 
 def _form(view: CompiledContext, unit: str) -> str | None:
-    if view._shown is None:
+    block = _block(view, unit)
+    return None if block is None else block.form
+
+
+def _block(view: CompiledContext, unit: str) -> Block | None:
+    return next((item.block for item in view._shown or () if item.unit.id == unit), None)
+
+
+def shortened(view: CompiledContext, unit: str) -> dict[str, Any] | None:
+    """The reason for which a unit is not shown in full: the tokens that it needs so, with the headings that this takes,
+    and those that were free, always fewer."""
+    block, shown = _block(view, unit), view._shown or ()
+    if block is None or block.form == FULL:
         return None
-    return next((item.block.form for item in view._shown if item.unit.id == unit), None)
+    count = counter(view.policy.tokenizer)
+    full = blocks_for(count, native=view._native).full(view._snapshot.units[unit])
+    whole = [replace(item, block=full) if item.unit.id == unit else item for item in shown]
+    headings = sum(count.count(heading) for _, heading in render.texts(whole).headings) - view.ledger.headings
+    free = view.ledger.free + block.tokens
+    return {"kind": "shortened", "tokens": max(full.tokens + headings, free + 1), "free": free}
 
 
 def _args(view: CompiledContext, unit: str) -> dict[str, Any]:
@@ -204,6 +228,7 @@ def _args(view: CompiledContext, unit: str) -> dict[str, Any]:
         "unit": facts_of(view._snapshot.units[unit]),
         "sources": selection.sources,
         "rank": selection.rank.get(unit),
+        "raised": selection.raised.get(unit, []),
         "negated": unit in selection.negated,
         "vetoed": selection.vetoed.get(unit),
         "held_floor": selection.relative_floor,
@@ -222,6 +247,7 @@ def overview(view: CompiledContext) -> Overview:
 
 def compare(before: CompiledContext, after: CompiledContext) -> Comparison:
     """What ``after`` shows otherwise than ``before``."""
+    instance("other", after, type(before))
     old, new = set(before.active), set(after.active)
     known = after._snapshot.units
     forms = [

@@ -39,7 +39,7 @@ def fitted(
     Raises:
         BudgetError: ``over_budget``, where what must be shown does not fit.
     """
-    blocks = _blocks_for(count, native)
+    blocks = blocks_for(count, native=native)
     said = render.conversation(turn)
     task = sum(count.count(message["content"]) for message in said)
     framing = render.REPLY_FRAMING + render.MESSAGE_FRAMING * (len(said) + 2)
@@ -61,7 +61,8 @@ def fitted(
     return render.in_order(shown, turn.retained), dropped, ledger
 
 
-def _blocks_for(count: TokenCounter, native: bool) -> Blocks:
+def blocks_for(count: TokenCounter, *, native: bool) -> Blocks:
+    """The blocks of units with schemas in this place, priced by this counter."""
     key = (count.name, count.exact, native)
     if key not in _blocks:
         _blocks[key] = Blocks(count, native=native)

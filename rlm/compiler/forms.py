@@ -26,6 +26,9 @@ NATIVE_MARGIN = 12
 T = TypeVar("T")
 
 _SENTENCE = 200
+_SIGNATURE = 600
+"""Characters: the parameters of no usual tool take so many, and what cannot be called may not crowd out what can."""
+
 KEPT_BYTES = 64 * 1024 * 1024
 """Bytes of text, about, of blocks that are remembered."""
 
@@ -105,7 +108,7 @@ def derived_forms(unit: Unit) -> list[Representation]:
     """``compact`` and ``reference``, by a fixed rule."""
     sentence = first_sentence(unit.description or unit.content)
     if unit.kind in CALLABLE:
-        called = f"Listed, not callable: {unit.name}({', '.join(parameters(unit.schema))})"
+        called = f"Listed, not callable: {unit.name}({signature(unit.schema)})"
         compact, reference = f"{called}\n{sentence}", f"Listed, not callable: {unit.name}"
     else:
         compact, reference = f"Not shown in full: {sentence}", "Not shown in full."
@@ -122,6 +125,21 @@ def first_sentence(text: str) -> str:
     if 0 < end < _SENTENCE:
         return line[: end + 1]
     return line if len(line) <= _SENTENCE else line[: _SENTENCE - 1].rstrip() + "…"
+
+
+def signature(schema: Mapping[str, Any] | None) -> str:
+    """The parameters in one line. Of very many, those that must be given come first, and the others are counted."""
+    names = parameters(schema)
+    room = _SIGNATURE
+    if len(line := ", ".join(names)) <= room:
+        return line
+    kept: list[str] = []
+    for name in sorted(names, key=lambda name: name.partition(":")[0].endswith("?")):
+        room -= len(name) + 2
+        if room < 0:
+            break
+        kept.append(name)
+    return ", ".join([*kept, f"... {len(names) - len(kept):,} more"])
 
 
 def parameters(schema: Mapping[str, Any] | None) -> list[str]:

@@ -77,7 +77,7 @@ def select(
     if turn.sensors or turn.admitted or policy.selected:
         _known_ids(catalog.units, turn, policy)
     args["standing"] = [standing_facts(unit) for unit in standing]
-    snapshot, reply = catalog.ask("select", args, floors=(args["floor"], args["relative_floor"]))
+    snapshot, reply = catalog.ask("select", args, floor=args["floor"])
     if standing:
         snapshot = snapshot.with_standing(standing)
     if "error" in reply:

@@ -1,19 +1,22 @@
 """Save a compile as a session file that a bare ``swipl prolog/rlm.pl`` can be asked about.
 
-The file is plain terms, one a line: ``rlm_session`` reads them against a closed grammar and calls none of
+The file is plain terms, one a line: ``rlm_session_read`` reads them against a closed grammar and calls none of
 them. It holds the units' descriptions and the user's text, so it is readable by its owner only.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlm.catalog.facts import facts_of
 from rlm.compiler import rules
+from rlm.compiler.explain import shortened
 from rlm.errors import ConfigurationError
 from rlm.model.unit import Unit
 
@@ -22,8 +25,11 @@ if TYPE_CHECKING:
 
 SUFFIX = ".rlm"
 FIELDS = ("name", "alias", "description", "category", "parameters", "explained", "values", "examples")
-_FORMAT = 2
-"""As ``rlm_session:session_format/1``."""
+_FORMAT = 3
+"""As ``rlm_session_read:session_format/1``."""
+
+SUM_DIGITS = 8
+"""Of a line's sum; ``rlm_session_read:mark_length/1`` is by three more."""
 
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n"}
 
@@ -48,12 +54,20 @@ def _write(lines: Iterable[str], path: Path) -> None:
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".new")  # no name is too long for it
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            for line in lines:
-                file.write(f"{line}.\n")
+            file.writelines(sealed(lines))
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def sealed(lines: Iterable[str]) -> Iterator[str]:
+    """Lines as they stand in the file: each with a sum of it and of all before it, then one that says that it is the
+    last. As ``rlm_session_read`` reads them: what was cut or changed is known there, at its line."""
+    total = ""
+    for line in chain(lines, ("end",)):
+        total = hashlib.sha1(f"{total}{line}.".encode(), usedforsecurity=False).hexdigest()[:SUM_DIGITS]
+        yield f"{line}. % {total}\n"
 
 
 def session_lines(view: CompiledContext) -> Iterator[str]:
@@ -77,6 +91,8 @@ def session_lines(view: CompiledContext) -> Iterator[str]:
         if chosen.id in view._dropped:
             tokens, free = view._dropped[chosen.id]
             rows.insert(0, {"kind": "packed_out", "tokens": tokens, "free": free})
+        elif (short := shortened(view, chosen.id)) is not None:
+            rows.append(short)
         form = None if chosen.id in view._dropped else block.form if block else "full"
         yield term("active", chosen.id, form, block.tokens if block else 0, _rows(rows))
     for name, table in (("rejected", selection.rejected), ("nonviable", selection.nonviable)):
@@ -84,6 +100,8 @@ def session_lines(view: CompiledContext) -> Iterator[str]:
             yield term(name, id, _rows(reasons))
     for id, rank in selection.rank.items():
         yield term("ranked", id, rank)
+    for id, reasons in sorted(selection.raised.items()):
+        yield term("raised", id, _rows(reasons))
     for id in sorted(selection.negated):
         yield term("negated", id)
     for id, rule in sorted(selection.vetoed.items()):
@@ -94,7 +112,7 @@ def _facts(unit: Unit) -> list[Any]:
     facts = facts_of(unit)
     fields = facts["fields"]
     return [
-        *(facts[name] for name in ("kind", "priority", "trust", "capability")),
+        *(facts[name] for name in ("kind", "priority", "trust", "origin", "capability")),
         [facts[name] for name in ("pinned", "mandatory", "visible", "available")],
         [facts[name] for name in ("requires", "suggests", "conflicts", "supersedes")],
         *(facts[name] for name in ("names", "groups", "triggers")),

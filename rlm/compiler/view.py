@@ -12,16 +12,18 @@ from rlm.compiler.render import WIRES, Shown, Texts, Wire
 from rlm.compiler.wire import wire_name
 from rlm.errors import CompileError, ConfigurationError, ToolError, did_you_mean
 from rlm.model.base import plain
+from rlm.model.given import path_of
 from rlm.model.ledger import Ledger
 from rlm.model.policy import Policy
 from rlm.model.selection import Selection, State
 from rlm.model.turn import Turn
-from rlm.model.unit import Identified, Unit
+from rlm.model.unit import Identified, Kind, Unit
 
 if TYPE_CHECKING:
     from rlm.catalog.catalog import Catalog
     from rlm.catalog.snapshot import Snapshot
     from rlm.compiler.explain import Change, Comparison, Explanation, Overview
+    from rlm.compiler.hearing import Ear
     from rlm.compiler.rules import HostRules
 
 
@@ -45,6 +47,7 @@ class CompiledContext:
         turn: Turn,
         policy: Policy,
         host: HostRules | None,
+        ear: Ear | None,
         native: bool,
         selection: Selection,
         shown: tuple[Shown, ...] | None,
@@ -58,6 +61,7 @@ class CompiledContext:
         self._snapshot = snapshot
         self._standing = standing
         self._rules = host
+        self._ear = ear
         self._native = native
         self._shown = shown
         self._text = text
@@ -227,7 +231,7 @@ class CompiledContext:
         """Compile the same catalog again with new evidence: a new text, needs or signals; all else stays.
 
         A new text goes on with the conversation, where there is one. The host's rules are as they were read for
-        this view.
+        this view; its sensor is asked anew.
         """
         from rlm.compiler.compile import recompiled
 
@@ -249,12 +253,19 @@ class CompiledContext:
         """
         from rlm.compiler.save import save
 
-        return save(self, Path(path))
+        return save(self, path_of("path", path))
 
     def to_dict(self) -> dict[str, Any]:
-        """The view as JSON data: what ``rlm compile --json`` prints."""
+        """The view as JSON data: what ``rlm compile --json`` prints.
+
+        ``digests`` names the version of each unit that is shown, as a trace does (a unit's digest covers every field);
+        ``skills`` the bytes of the file that a shown skill was read from, as a pin does.
+        """
+        shown = [self.units[id] for id in self.active]
         return {
             "active": list(self.active),
+            "digests": {unit.id: unit.digest for unit in shown},
+            "skills": {unit.id: unit.provenance.digest for unit in shown if unit.kind is Kind.SKILL},
             "tools": [id.partition(":")[2] for id in self.callable] if self._shown is not None else [],
             "packed_out": list(self.packed_out),
             "rejected": plain({id: rows for id, rows in self.selection.rejected.items() if id not in self.active}),

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from rlm.errors import ConfigurationError, RlmError, did_you_mean
 from rlm.model.base import Noun
+from rlm.model.given import instance
 
 DEFAULT_WINDOW = 131_072
 DEFAULT_RESERVE_OUTPUT = 16_384
@@ -36,8 +37,9 @@ class Policy(Noun):
     characters (``tool:github/*``). ``capabilities`` unset grants what the host itself registered and nothing
     that was imported; what is ``withheld`` is not granted, whatever else is said; ``scope`` unset is everything.
     ``selected`` are ids. ``floor`` is in shares of one word that no other unit has; from the sixth candidate on,
-    ``relative_floor`` is the least share of the best score. Where not even the best unit reaches ``abstain``, words
-    bring in nothing: a text that asks for no tool gets none. Token fields are tokens.
+    ``relative_floor`` is the least share of the best score, and each place that is taken asks a hundredth of it more
+    (0: none does). Where not even the best unit reaches ``abstain``, words bring in nothing: a text that asks for no
+    tool gets none. Token fields are tokens.
     """
 
     capabilities: frozenset[str] | None = None
@@ -49,8 +51,8 @@ class Policy(Noun):
     mode: Mode = Mode.COMPILED
     candidate_limit: int = Field(default=64, ge=0, le=100_000)
     floor: float = Field(default=0.3, ge=0, le=1000)
-    relative_floor: float = Field(default=0.4, ge=0, le=1)
-    abstain: float = Field(default=0.8, ge=0, le=1000)
+    relative_floor: float = Field(default=0.25, ge=0, le=1)
+    abstain: float = Field(default=1.0, ge=0, le=1000)
     budget: int | None = Field(default=None, ge=0)
     window: int = Field(default=DEFAULT_WINDOW, gt=0)
     reserve_output: int = Field(default=DEFAULT_RESERVE_OUTPUT, ge=0)
@@ -72,8 +74,8 @@ class Policy(Noun):
             mode: Mode | Literal["compiled", "all_tools"] = Mode.COMPILED,
             candidate_limit: int = 64,
             floor: float = 0.3,
-            relative_floor: float = 0.4,
-            abstain: float = 0.8,
+            relative_floor: float = 0.25,
+            abstain: float = 1.0,
             budget: int | None = None,
             window: int = DEFAULT_WINDOW,
             reserve_output: int = DEFAULT_RESERVE_OUTPUT,
@@ -99,6 +101,9 @@ class Policy(Noun):
     def _no_bare_string(cls, value: Any) -> Any:
         if isinstance(value, str):
             raise ValueError(f"a set of strings is wanted, not one string: write {{{value!r}}}")
+        for item in value if isinstance(value, set | frozenset | list | tuple) else ():
+            if not isinstance(item, str) and isinstance(getattr(item, "id", None), str):
+                raise ValueError(f"ids are wanted, not a {type(item).__name__}: write {item.id!r}")
         return value
 
     @pydantic.model_validator(mode="after")
@@ -120,6 +125,7 @@ class Policy(Noun):
     def narrowed(self, child: Policy) -> Policy:
         """``child`` under what this policy withholds, denies and disables, if it asks for no more than this policy
         grants; a configuration error otherwise."""
+        instance("child", child, Policy)
         for field in ("capabilities", "scope"):
             outer, inner = getattr(self, field), getattr(child, field)
             if outer is None and (field == "scope" or not inner):

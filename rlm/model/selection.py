@@ -32,6 +32,7 @@ class ReasonKind(enum.StrEnum):
     EXAMPLE = "example"
     HISTORY = "history"
     INTENT = "intent"
+    SPARED = "spared"
     RETAINED = "retained"
     NEED = "need"
     SENSOR = "sensor"
@@ -55,6 +56,7 @@ class ReasonKind(enum.StrEnum):
     CONTRADICTS_ITSELF = "contradicts_itself"
     VETOED = "vetoed"
     PACKED_OUT = "packed_out"
+    SHORTENED = "shortened"
 
 
 class Reason(Noun):
@@ -91,7 +93,8 @@ class Selection:
 
     ``chosen`` is in the order of admission. ``rejected`` has the roots that were turned away, ``nonviable``
     units whose requirements cannot be met, ``ranked`` the evidence candidates with their scores in
-    thousandths, best first. What stands in none of them is explained when it is asked for.
+    thousandths, best first; ``raised`` has what moved some of them that are not active, beyond their own evidence.
+    What stands in none of them is explained when it is asked for.
     """
 
     chosen: tuple[Chosen, ...]
@@ -99,6 +102,7 @@ class Selection:
     nonviable: dict[str, list[dict[str, Any]]]
     ranked: list[str]
     scores: list[int]
+    raised: dict[str, list[dict[str, Any]]]
     negated: frozenset[str]
     vetoed: dict[str, str]
     sources: dict[str, Any] = field(repr=False)
@@ -117,6 +121,7 @@ class Selection:
             nonviable=dict(reply["nonviable"]),
             ranked=reply["ranked"],
             scores=reply["scores"],
+            raised=dict(reply["raised"]),
             negated=frozenset(reply["negated"]),
             vetoed=dict(reply["vetoed"]),
             sources=reply["sources"],

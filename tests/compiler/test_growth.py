@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 import rlm
 
 
@@ -41,3 +43,43 @@ def test_a_catalog_that_is_shown_whole_takes_time_in_proportion():
 def test_a_name_that_repeats_one_word_is_looked_for_in_a_text_that_does_in_no_time():
     with rlm.Catalog([rlm.Unit("tool:" + "_".join("a" * 120)), rlm.Unit("tool:clock")]) as catalog:
         assert seconds(catalog, " ".join("a" * 20_000)) < 2
+
+
+def chain(length: int, **last: object) -> list[rlm.Unit]:
+    """Units that each require the next one; ``last`` are further fields of the last."""
+    rest = [rlm.Unit(f"skill:u{n}", description="a link", requires=[f"skill:u{n + 1}"]) for n in range(length - 1)]
+    return [*rest, rlm.Unit(f"skill:u{length - 1}", description="a link", **last)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("policy", "last", "active"),
+    [
+        ({"selected": {"skill:u0"}}, {}, True),
+        ({"selected": {"skill:u0"}, "denied": {"skill:u*9"}}, {}, False),
+        ({"selected": {"skill:u0"}}, {"available": False}, False),
+    ],
+    ids=["whole", "denied here and there", "broken at its end"],
+)
+def test_a_chain_of_requirements_takes_time_in_proportion(policy: dict, last: dict, active: bool):
+    """Eight times the units: sixty times the time, where each is compared with all before it."""
+    took = []
+    for size in (500, 4000):
+        with rlm.Catalog(chain(size, **last)) as catalog:
+            took.append(seconds(catalog, "x", **policy))
+            view = rlm.compile(catalog, "x", policy=rlm.Policy(**policy), pack=False)
+            assert len(view.active) == (size if active else 0)
+    assert took[1] < 20 * took[0] + 0.1, took
+
+
+def test_a_chain_that_the_host_pinned_and_that_lost_its_end_takes_time_in_proportion():
+    took = []
+    for size in (250, 2000):
+        units = [
+            unit.model_copy(update={"activation": "always"}) for unit in chain(size, requires_capability="no:more")
+        ]
+        with rlm.Catalog(units) as catalog:
+            took.append(seconds(catalog, "x", capabilities={"tool:*"}))
+            view = rlm.compile(catalog, "x", policy=rlm.Policy(capabilities={"tool:*"}), pack=False)
+            assert view.active == ()
+            assert view.explain(units[0].id).reasons[0].kind == "dependency_out"
+    assert took[1] < 20 * took[0] + 0.1, took

@@ -16,6 +16,8 @@ from rlm.errors import CompileError
 from rlm.symbolic.engine import engine
 from tests.compiler.blocks import tool
 from tests.laws.generate import seeded_cases
+from tests.plunit import swipl
+from tests.support.bare import FACE
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "rlm" / "cli" / "demo_catalog.jsonl"
@@ -252,6 +254,36 @@ def test_the_hosts_own_rules_see_the_same_candidates(both: Both, tmp_path: Path)
     assert both.views("git status", policy=rlm.Policy(rules=rules)) is not None
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_strangers_stand_in_nobodys_way_there_too(both: Both, seed: int) -> None:
+    choose = random.Random(seed)
+    both.change(lambda catalog: catalog.add_file(DEMO, trust="host"))
+    words = _words(both.rules)
+    units = {
+        f"mcp_tool:s{server}/t{n}": " ".join(choose.choices(words, k=choose.choice((3, 8, 60))))
+        for server in range(choose.choice((1, 2, 4)))
+        for n in range(choose.choice((5, 20, 60)))
+    }
+    both.change(
+        lambda catalog: catalog.add(*(rlm.Unit(id, description=text, trust="stranger") for id, text in units.items()))
+    )
+    spared = 0
+    for turn in range(16):
+        if turn == 8:
+            both.change(lambda catalog: catalog.remove(*sorted(units)[1::2]))
+        if turn == 12:
+            both.change(lambda catalog: catalog.remove(*(unit.id for unit in catalog if unit.kind == "tool")))
+        text = " ".join(choose.choices(words, k=choose.randint(1, 9)))
+        allowed = choose.choice(({"*"}, {"*"}, {"tool:*", "mcp_tool:s0/*"}))
+        policy = rlm.Policy(capabilities=allowed, candidate_limit=choose.choice((3, 64)))
+        needs = [" ".join(choose.choices(words, k=3))] if choose.random() < 0.3 else []
+        found = both.views(text, policy=policy, needs=needs, history=choose.choice(([], [choose.choice(words)])))
+        assert found is not None
+        spared += sum(reason["kind"] == "spared" for one in found[0].selection.chosen for reason in one.reasons)
+        _explained_the_same(*found, choose.choices(sorted(both.rules.units), k=6))
+    assert spared
+
+
 # -- the same numbers --------------------------------------------------------------------------------
 
 
@@ -267,10 +299,23 @@ def test_rarity_is_the_same_number_on_both_sides() -> None:
     assert max(ruled) == 1000
     assert engine().call("probe_constants") == [
         postings.LEAST_RARITY,
-        postings.SYNONYM_FACTOR,
+        *postings.SYNONYM_FACTORS.values(),
+        postings.KNOWN_LEAST,
         postings.SYNONYM_RARITY,
         postings.INTENT_LEAST,
+        postings.NEED_SHARE,
     ]
+
+
+def test_a_compile_from_prolog_has_the_floors_of_a_policy() -> None:
+    goal = (
+        "prompt_catalog_create(C), prompt_compile(C, _{text: x}, _{}, V), get_dict(question, V, Q), "
+        "forall(member(K, [floor, relative_floor, abstain]), ( get_dict(K, Q, N), format('~d ', [N]) ))"
+    )
+    done = swipl("-g", goal, "-g", "halt", FACE)
+    policy = rlm.Policy()
+    wanted = [1000 * policy.floor, 1000 * policy.relative_floor, 1000 * policy.abstain]
+    assert [int(number) for number in done.stdout.split()] == wanted, done.stderr
 
 
 def test_without_numpy_the_rules_count(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,9 @@ from typing import Any, Literal
 import pytest
 
 import rlm
-from rlm.errors import BudgetError, CompileError
+from rlm.errors import BudgetError, CompileError, ConfigurationError
 from tests.compiler.blocks import tool, tools_blocks
+from tests.support.meanings import Meanings
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "rlm" / "cli" / "demo_catalog.jsonl"
@@ -320,3 +321,23 @@ def test_whatever_happens_the_block_grows_or_a_compaction_is_stated(place: Place
         except BudgetError:
             watch.turns += 1
     assert watch.turns == 14
+
+
+# -- the sensor -------------------------------------------------------------------------------------
+
+
+def test_a_session_keeps_its_sensor_for_all_turns_and_a_turns_own_wins() -> None:
+    pytest.importorskip("numpy")
+    catalog = rlm.Catalog([tool("resurface", "Drive the zamboni"), tool("entry", "Write into the ledger")])
+    catalog.add(*(tool(f"plain{number}", f"Does the ordinary thing of number {number}") for number in range(30)))
+    session = rlm.Session(catalog, sensor=rlm.Sensor(Meanings(), name="meaning"))
+    assert session.compile("ready for skating").callable == ("tool:resurface",)
+    assert session.compile("who is the creditor", sensor=None).callable == ("tool:resurface",)
+    view = session.compile("who is the creditor", sensor=rlm.Sensor(Meanings(), name="mine"))
+    assert view.callable == ("tool:resurface", "tool:entry")
+    assert [name for name, _ in view.turn.sensors] == ["mine"]
+    session.sensor = None
+    assert session.compile("hello").turn.sensors == ()
+    assert session.compactions == []
+    with pytest.raises(ConfigurationError, match=r"a Sensor is wanted, not Meanings: rlm.Sensor\(embed\)"):
+        rlm.Session(catalog, sensor=Meanings())  # type: ignore[arg-type]

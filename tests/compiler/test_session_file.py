@@ -11,7 +11,7 @@ import pytest
 import rlm
 from rlm.errors import ConfigurationError
 from tests.plunit import swipl
-from tests.support.bare import FACE, FIRST_LINE, asked, atom, bare, typed
+from tests.support.bare import FACE, FIRST_LINE, asked, atom, bare, sealed, typed
 
 Saved = tuple[rlm.CompiledContext, Path]
 
@@ -27,11 +27,11 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Saved:
         [
             tool("git_diff", "Show what changed", requires=("tool:vault",), suggests=("tool:spelling",)),
             tool("vault", "Lock the repository"),
-            tool("spelling", "Check the spelling"),
+            tool("spelling", "Spell a word"),
             tool("git_push", "Push a git branch that changed"),
             tool("git_old_diff", "Show what changed the old way"),
             tool("git_diff3", "Show what changed in git three ways", supersedes=("tool:git_old_diff",)),
-            tool("hg_diff", "Show what changed on a branch", conflicts=("tool:git_diff",)),
+            tool("hg_diff", "Show what changed on a git branch", conflicts=("tool:git_diff",)),
             tool("deploy", "Deploy what changed", requires_capability="deploy"),
             tool("release", "Release what changed on a branch", requires=("tool:deploy",)),
             tool("wiki", "Search the wiki for what changed"),
@@ -261,7 +261,7 @@ def test_a_person_gets_one_line_for_a_mistake_and_no_tracer(saved: Saved, tmp_pa
     _, file = saved
     missing, other = tmp_path / "missing.rlm", tmp_path / "s.txt"
     broken = tmp_path / "broken.rlm"
-    broken.write_text(f"{FIRST_LINE}halt.\n")
+    broken.write_text(sealed(f"{FIRST_LINE}halt.\n"))
     said, complained = typed(
         "why(tool(slack))",
         *[f"open_session({atom(missing)})"] * 2,
@@ -336,21 +336,21 @@ def test_the_longest_name_that_a_file_may_have_can_be_saved(saved: Saved, tmp_pa
 def test_a_refused_file_leaves_the_session_before_it_open(saved: Saved, tmp_path: Path) -> None:
     view, file = saved
     bad = tmp_path / "bad.rlm"
-    bad.write_text(f"{FIRST_LINE}floor(300).\nhalt.\n")
+    bad.write_text(sealed(f"{FIRST_LINE}floor(300).\nhalt.\n"))
     printed = asked(
         file, f"catch(open_session({atom(bad)}), error(_, _), true)", "aggregate_all(count, active(_), N), print(N)"
     )
     assert printed == str(len(view.active))
 
 
-@pytest.mark.parametrize("format", ["1", "3", "'2'", "null"])
+@pytest.mark.parametrize("format", ["2", "4", "'3'", "null"])
 def test_a_file_of_another_version_is_told_in_one_line_before_anything_of_it_is_read(
     tmp_path: Path, format: str
 ) -> None:
     other = tmp_path / "other.rlm"
     other.write_text(f"session({format},'f','english').\nfuture(term).\n")
     (line,) = typed(f"open_session({atom(other)})")[1].strip().splitlines()
-    assert f"its format is {format}, and this version reads 2 only; compile and save it anew" in line
+    assert f"its format is {format}, and this version reads 3 only; compile and save it anew" in line
 
 
 def test_a_real_file_of_the_format_before_is_no_raw_error(saved: Saved, tmp_path: Path) -> None:
@@ -359,8 +359,8 @@ def test_a_real_file_of_the_format_before_is_no_raw_error(saved: Saved, tmp_path
     older = tmp_path / "older.rlm"
     kept = [line for line in lines if not line.startswith(("input('withheld'", "input('abstain'"))]
     assert len(kept) == len(lines) - 2
-    older.write_text("".join(kept).replace("session(2,", "session(1,", 1), encoding="utf-8")
+    older.write_text("".join(kept).replace("session(3,", "session(2,", 1), encoding="utf-8")
     done = bare(f"open_session({atom(older)})")
     assert done.returncode != 0
     assert "get_dict" not in done.stderr
-    assert "its format is 1" in done.stderr
+    assert "its format is 2" in done.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bare import FIRST_LINE, atom, bare
+from tests.support.bare import FIRST_LINE, atom, bare, sealed
 
 MANY = 1_000_000
 DEEP = {
@@ -35,7 +35,8 @@ HOSTILE = {
     "a call inside a list": ("unit('tool:a',[1,[shell('touch MARK')]]).\n", "2"),
     "a dict that would be evaluated": ("unit('tool:a',_{a:1}.put(shell('touch MARK'))).\n", "2"),
     "a module's goal": ("user:unit('tool:a',[]).\n", "2"),
-    "an unknown term": (f"{FIRST_LINE}assertz(foo).\n", "3"),
+    "an unknown term": ("floor(300).\nassertz(foo).\n", "3"),
+    "a second beginning": (FIRST_LINE, "2"),
     "another arity": ("unit('tool:a').\n", "2"),
     "an atom": ("halt.\n", "2"),
     "a variable": ("X.\n", "2"),
@@ -63,7 +64,7 @@ HOSTILE = {
 def test_what_is_not_in_the_grammar_is_refused_and_never_run(tmp_path: Path, case: str) -> None:
     text, line = HOSTILE[case]
     mark, file = tmp_path / "executed", tmp_path / "s.rlm"
-    file.write_text(FIRST_LINE + text.replace("MARK", str(mark)))
+    file.write_text(sealed(FIRST_LINE + text.replace("MARK", str(mark))))
     done = bare(f"catch(open_session({atom(file)}), E, (print_message(error, E), halt(7)))", "halt(8)")
     assert done.returncode == 7, f"exit {done.returncode}\n{done.stderr[-2000:]}"
     assert not mark.exists()
@@ -77,7 +78,7 @@ def test_depth_does_not_end_a_process_that_reads_in_a_thread_of_python(tmp_path:
     files = []
     for number, text in enumerate(DEEP.values()):
         files.append(tmp_path / f"{number}.rlm")
-        files[-1].write_text(f"{FIRST_LINE}unit('tool:a',{text}).\n")
+        files[-1].write_text(sealed(f"{FIRST_LINE}unit('tool:a',{text}).\n"))
     program = """
 import sys
 from pathlib import Path
@@ -120,8 +121,10 @@ def test_what_is_no_regular_file_is_refused_unread(tmp_path: Path, kind: str) ->
         ("s.rlm.pl", FIRST_LINE),
         ("s", FIRST_LINE),
         ("empty.rlm", ""),
-        ("late.rlm", f"floor(300).\n{FIRST_LINE}"),
-        ("future.rlm", "session(3,'f','english').\n"),
+        ("late.rlm", sealed(f"floor(300).\n{FIRST_LINE}")),
+        ("twice.rlm", sealed(f"{FIRST_LINE}{FIRST_LINE}")),
+        ("more.rlm", sealed(FIRST_LINE) + "floor(300).\n"),
+        ("future.rlm", "session(4,'f','english').\n"),
         ("binary.rlm", "\x00\x01\x02"),
     ],
 )
@@ -154,7 +157,7 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
 )
 def test_nonsense_inside_the_grammar_is_an_error_when_it_is_asked(tmp_path: Path, lines: str) -> None:
     file = tmp_path / "s.rlm"
-    file.write_text(FIRST_LINE + lines)
+    file.write_text(sealed(FIRST_LINE + lines))
     goals = ("active(_)", "why(tool(a))", "what_if(tool(a))", "explained(tool(a), _, _)")
     for goal in goals:
         done = bare(f"open_session({atom(file)})", f"catch(ignore({goal}), error(_, _), true)", "halt(5)")

@@ -15,7 +15,7 @@ from rlm import Class, CompiledContext, State, Unit
 from rlm.compiler.tokens import counter
 from rlm.model.unit import CALLABLE
 from tests.laws.facts import INELIGIBLE, NARROWABLE, Facts, reached
-from tests.laws.reasons import IN, OUT, Explain, Truth
+from tests.laws.reasons import BESIDE, IN, OUT, Explain, Truth
 
 TIERS = ("pinned", "selected", "retained", "evidence", "all_tools", "suggested")
 
@@ -146,7 +146,7 @@ def explained(truth: Truth) -> Iterator[str]:
         first = {State.ACTIVE: IN, State.PACKED_OUT: {"packed_out"}}.get(found.state, OUT - {"packed_out"})
         if kinds[0] not in first:
             yield f"L9: {id} is {found.state} because of {kinds[0]}"
-        if found.state is State.ACTIVE and not IN.issuperset(kinds):
+        if found.state is State.ACTIVE and not (IN | BESIDE).issuperset(kinds):
             yield f"L9: {id} is active and says {kinds}"
         if (found.state is State.ACTIVE) != (id in active) or (found.state is State.PACKED_OUT) != (id in dropped):
             yield f"L9: {id} is explained as {found.state}"

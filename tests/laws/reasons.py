@@ -8,10 +8,14 @@ from functools import cache
 from typing import Any
 
 from rlm import CompiledContext
+from rlm.catalog.facts import origin_of
 from tests.laws.facts import Facts
 
-EVIDENCE = frozenset({"name", "trigger", "lexical", "example", "history", "intent", "need", "sensor"})
+EVIDENCE = frozenset({"name", "trigger", "lexical", "example", "history", "intent", "need", "sensor", "spared"})
 IN = EVIDENCE | {"pinned", "selected_by_host", "retained", "dependency_of", "suggested_by", "all_tools"}
+BESIDE = frozenset({"shortened"})
+"""What an active unit may say besides."""
+
 OUT = frozenset(
     {
         *("denied", "disabled", "unavailable", "out_of_scope", "capability_missing", "negated", "below_floor"),
@@ -105,7 +109,13 @@ class Truth:
 
     def _sensor(self, id: str, row: Row) -> bool:
         score = dict(dict(self.view.turn.sensors).get(row["sensor"], ())).get(id)
-        return score is not None and 3 * round(1000 * score) == row["score"]
+        return score is not None and 3500 * round(1000 * score) // 1000 == row["score"]
+
+    def _spared(self, id: str, row: Row) -> bool:
+        """It was no candidate beside a stranger's units, and whose they are is told: never its own."""
+        strange = {origin_of(unit) for unit in self.facts.units.values()} - {""}
+        own, told = origin_of(self.facts.units[id]), row["origin"]
+        return id in self.view.selection.ranked and row["score"] > 0 and (told in strange - {own} if own else not told)
 
     # -- out: not eligible (the checker compares these with the facts as a whole) ---------------------
 
@@ -176,6 +186,11 @@ class Truth:
     def _packed_out(self, id: str, row: Row) -> bool:
         return id in self.view.packed_out and row["tokens"] > row["free"] == self.view.ledger.free
 
+    def _shortened(self, id: str, row: Row) -> bool:
+        """It is shown in another form than the full one, and the full one would not fit in its place."""
+        (block,) = [item.block for item in self.view.shown if item.unit.id == id]
+        return block.form != "full" and row["tokens"] > row["free"] == self.view.ledger.free + block.tokens
+
 
 CHECKS: Mapping[str, Callable[[Truth, str, Row], bool]] = {
     **dict.fromkeys(("denied", "disabled", "unavailable", "out_of_scope"), Truth._eligibility),
@@ -191,6 +206,7 @@ CHECKS: Mapping[str, Callable[[Truth, str, Row], bool]] = {
     "example": Truth._example,
     "history": Truth._history,
     "intent": Truth._intent,
+    "spared": Truth._spared,
     "need": Truth._need,
     "sensor": Truth._sensor,
     "capability_missing": Truth._capability_missing,
@@ -204,6 +220,7 @@ CHECKS: Mapping[str, Callable[[Truth, str, Row], bool]] = {
     "conflict_with": Truth._conflict_with,
     "contradicts_itself": Truth._contradicts_itself,
     "packed_out": Truth._packed_out,
+    "shortened": Truth._shortened,
 }
 """How each word of the vocabulary is checked."""
 

@@ -47,7 +47,7 @@ def evidence_of(case: Case) -> Evidence:
     """What speaks for the units, with nothing that the host or a relation says: the words alone."""
     bare = ("requires", "suggests", "conflicts", "supersedes", "activation")
     units = tuple(without(unit, *bare) for unit in case.units)
-    policy = without(case.policy, "selected", "candidate_limit", "budget")
+    policy = without(case.policy, "selected", "budget")  # beyond the limit, strangers and others take turns
     options = {name: value for name, value in case.options.items() if name not in ("admitted", "retained", "tools")}
     view = Case(units, case.text, policy, options).compile(pack=False)
     named = {unit.id for unit in units if any(reason.kind == "name" for reason in view.explain(unit.id).reasons)}

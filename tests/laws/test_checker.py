@@ -114,6 +114,7 @@ LIES: list[tuple[str, dict[str, Any]]] = [
     ("tool:rival", {"kind": "conflict_with", "unit": "tool:main", "through": "tool:old"}),
     ("tool:rival", {"kind": "contradicts_itself", "units": ["tool:rival", "tool:main"]}),
     ("tool:rival", {"kind": "packed_out", "tokens": 10, "free": 5}),
+    ("tool:main", {"kind": "shortened", "tokens": 10, "free": 5}),
     ("tool:rival", {"kind": "because"}),
 ]
 

@@ -19,6 +19,8 @@ test(packed_out, T == 'it needs 90 tokens, and 10 were free') :-
     says(_{kind: packed_out, tokens: 90, free: 10}, T).
 test(packed_out_by_one, T == 'it needs 1 token, and 1 was free') :-
     says(_{kind: packed_out, tokens: 1, free: 1}, T).
+test(shortened, T == 'in full it needs 90 tokens, and 10 were free') :-
+    says(_{kind: shortened, tokens: 90, free: 10}, T).
 test(history, T == 'words of 1 turn ago count 0.40') :- says(_{kind: history, turn: 1, score: 400}, T).
 test(every_reason_can_be_said, Missing == []) :-
     findall(K, ( kind(K), \+ clause(rlm_explain:says(K, _, _, _), _) ), Missing).
@@ -28,7 +30,7 @@ kind(K) :-
                 sensor, boosted, dependency_of, suggested_by, denied, disabled, unavailable, out_of_scope,
                 capability_missing, negated, below_floor, no_evidence, over_candidate_limit,
                 missing_dependency, dependency_out, superseded_by, conflict_with, contradicts_itself, vetoed,
-                packed_out ]).
+                packed_out, shortened ]).
 
 change(Reasons, Change) :-
     remedies(_{unit: 'tool:a', reasons: Reasons}, Reply),

@@ -35,23 +35,22 @@ weight(Description, W) :-
 scores(Text, Scores, Handle) :-
     catalog_module(Handle, M),
     index_update(M),
-    catalog_size(M, Size),
-    weigh(M, Size, Text, Weights),
-    word_scores(M, Weights, Pairs),
+    weigh(M, Text, Weights),
+    word_scores(M, all, Weights, Pairs),
     findall(Id-S, ( member(I-S, Pairs), unit_id(M, I, Id) ), Scores).
 
 test(postings_and_vectors_agree, A == B) :-
     with_units(['tool:a'-[description('stone bridge')], 'tool:b'-[description(stone)], 'tool:c'], both(A, B)), !.
 
-weigh(M, Size, Text, Weights) :-
+weigh(M, Text, Weights) :-
     rlm_words:terms(english, Text, Terms0),
     findall(T-1000, member(T, Terms0), Terms),
-    query_weights(M, english, Size, Terms, Weights).
+    query_weights(M, all, english, Terms, Weights).
 
 both(A, B, Handle) :-
     scores('a stone bridge', A, Handle),
     catalog_module(Handle, M),
-    weigh(M, 3, 'a stone bridge', Weights),
+    weigh(M, 'a stone bridge', Weights),
     findall(Id-S,
             ( M:vector(I, V), vector_score(V, Weights, S), S > 0, unit_id(M, I, Id) ),
             B).
@@ -64,5 +63,38 @@ without_b(Scores, Handle) :-
     scores(stone, _, Handle),
     catalog_change(_{catalog: Handle, remove: ['tool:b'], units: []}, _),
     scores('stone bridge', Scores, Handle).
+
+% Synonyms
+
+%   weight_in(+Pictures, +Photos, -Weight): what `picture` counts for "photo" where so many of twenty units have the one
+%   word, and so many the other.
+weight_in(Pictures, Photos, Weight) :-
+    findall(Id-[description(Text)],
+            ( between(1, 20, N),
+              atom_concat('tool:t', N, Id),
+              ( N =< Pictures -> Text = picture ; N =< Pictures + Photos -> Text = photo ; Text = stone ) ),
+            Units),
+    with_units(Units, stands_for(photo, pictur, Weight)),
+    !.
+
+stands_for(Text, Term, Weight, Handle) :-
+    catalog_module(Handle, M),
+    index_update(M),
+    weigh(M, Text, Weights),
+    (   member(w(Term, Weight0, Text), Weights)
+    ->  Weight = Weight0
+    ;   Weight = none
+    ).
+
+test(a_synonym_of_an_unknown_word, W == 550) :- weight_in(1, 0, W).
+test(a_word_of_one_unit_is_hardly_known, W == 550) :- weight_in(1, 1, W).
+test(a_synonym_of_a_known_word, W == 350) :- weight_in(1, 2, W).
+test(a_common_synonym_says_nothing, W == none) :- weight_in(9, 2, W).
+test(a_unit_counts_the_better_of_both, S == Photo) :-
+    Units = ['tool:a'-[description('photo picture')], 'tool:b'-[description('photo stone')], 'tool:c'],
+    with_units(Units, scores(photo, Scores)),
+    !,
+    memberchk('tool:a'-S, Scores),
+    memberchk('tool:b'-Photo, Scores).
 
 :- end_tests(rlm_index).

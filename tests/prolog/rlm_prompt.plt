@@ -86,11 +86,31 @@ explained_kinds(Compiled, Ks) :-
     kinds(E, Ks).
 
 test(explain_what_is_not_there, error(existence_error(unit, tool(nothing)))) :-
-    with_tools(not_there).
+    with_tools(explained(tool(nothing), _)).
+test(explain_what_is_no_unit, error(existence_error(unit, [tool]))) :-
+    with_tools(explained([tool], _)).
+test(explain_suggests_the_closest,
+     [Hint == 'no unit tool:git_dif; did you mean tool(git_diff)?']) :-
+    with_tools(hint(tool(git_dif), Hint)), !.
+test(explain_says_between_which_it_does_not_tell,
+     [Hint == 'git_diff may be mcp_tool(a,git_diff) or tool(git_diff)']) :-
+    with_tools(hint_of_two(git_diff, Hint)), !.
+test(explain_by_id_or_name, Us == [tool(git_diff), tool(git_diff), tool(git_diff)]) :-
+    with_tools(explained_so([tool(git_diff), 'tool:git_diff', git_diff], Us)), !.
 
-not_there(C) :-
+explained(Unit, E, C) :-
     prompt_compile(C, _{text: 'git change'}, _{}, Compiled),
-    prompt_explain(Compiled, tool(nothing), _).
+    prompt_explain(Compiled, Unit, E).
+
+explained_so(Units, Terms, C) :-
+    findall(Term, ( member(Unit, Units), explained(Unit, E, C), get_dict(unit, E, Term) ), Terms).
+
+hint(Unit, Hint, C) :-
+    catch(explained(Unit, _, C), error(existence_error(unit, _), context(_, Hint)), true).
+
+hint_of_two(Unit, Hint, C) :-
+    prompt_catalog_register(C, _{unit: mcp_tool(a, git_diff)}, _{}),
+    hint(Unit, Hint, C).
 
 test(registry, Us == [tool(a), tool(b)]) :-
     prompt_catalog_create(C),
@@ -99,6 +119,9 @@ test(registry, Us == [tool(a), tool(b)]) :-
 test(a_misspelt_option, error(existence_error(option, activated))) :-
     prompt_catalog_create(C),
     prompt_catalog_register(C, _{unit: tool(a)}, _{activated: always}).
+test(a_misspelt_option_names_the_closest, Hint == "did you mean activation?") :-
+    prompt_catalog_create(C),
+    catch(prompt_catalog_register(C, _{unit: tool(a)}, _{activaton: always}), error(_, context(_, Hint)), true).
 test(render_needs_python, error(existence_error(python, _))) :- prompt_render(x, _{}, _).
 test(schemas_need_python, error(existence_error(python, _))) :- prompt_compiler_tool_schemas(x, _).
 

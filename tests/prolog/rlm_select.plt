@@ -149,7 +149,7 @@ test(a_verb_is_found_by_its_stem, Ids == ['skill:a']) :-
     chosen(['skill:a'-[triggers([[verb, review, 1000]])]], _{text: 'I am reviewing it'}, Ids).
 test(a_host_signal, Ids == ['skill:a']) :-
     chosen(['skill:a'-[triggers([[repo, git, 1000]])]], _{signals: [[repo, ['Git']]]}, Ids).
-test(a_sensor_is_bounded, [nondet, V == 3000]) :-
+test(a_sensor_is_bounded, [nondet, V == 3500]) :-
     reason_value(['tool:a'], _{sensors: [[model, ['tool:a'], [5000]]]}, 'tool:a', [score], V).
 test(history_moves_ranks, Ids == ['tool:b', 'tool:a']) :-
     chosen(['tool:a'-[description('stone tower')], 'tool:b'-[description('stone bridge')], 'tool:c', 'tool:d'],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from rlm.symbolic import locate
 from tests.plunit import swipl
 
 FACE = resources.prolog_dir() / "rlm.pl"
-FIRST_LINE = "session(2,'f','english').\n"
+FIRST_LINE = "session(3,'f','english').\n"
 
 
 def bare(*goals: str) -> subprocess.CompletedProcess[str]:
@@ -39,6 +40,15 @@ def asked(file: Path, *goals: str) -> str:
     done = bare(f"open_session({atom(file)})", *goals)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
+
+
+def sealed(text: str) -> str:
+    """Lines of a session as they are saved: each with the sum of it and of all before it, and an end."""
+    total, lines = "", []
+    for line in [*text.splitlines(), "end."]:
+        total = hashlib.sha1(f"{total}{line}".encode()).hexdigest()[:8]
+        lines.append(f"{line} % {total}\n")
+    return "".join(lines)
 
 
 def atom(value: object) -> str:

@@ -130,6 +130,7 @@ class Answer:
         usage: ``counted`` is true; None is left out; a mapping is sent as it is, however wrong.
         finish: in OpenAI's words.
         cached: tokens of the input that were read from a cache.
+        written: those that were written to one, for five minutes and for an hour; only Anthropic tells them.
         cost: USD, as OpenRouter tells it (in the OpenAI format only).
         share: how much of the reply is sent before it ends as ``then`` says: from 0 to 1.
         delay, pause: seconds before the reply, and between the pieces of a stream.
@@ -141,6 +142,7 @@ class Answer:
     finish: str | None = None
     model: str = "loopback"
     cached: int = 0
+    written: tuple[int, int] = (0, 0)
     cost: float | None = None
     share: float = 1.0
     then: Ending = "finish"
@@ -315,8 +317,15 @@ def _usage(answer: Answer, request: Request) -> dict[str, Any] | None:
     if answer.usage != "counted":
         return answer.usage
     if request.wire == "anthropic":
-        cached = {"cache_read_input_tokens": answer.cached, "cache_creation_input_tokens": 0}
-        return {"input_tokens": request.tokens - answer.cached, **cached, "output_tokens": answer.tokens}
+        cached: dict[str, Any] = {
+            "cache_read_input_tokens": answer.cached,
+            "cache_creation_input_tokens": sum(answer.written),
+        }
+        if any(answer.written):
+            names = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+            cached["cache_creation"] = dict(zip(names, answer.written, strict=True))
+        other = request.tokens - answer.cached - sum(answer.written)
+        return {"input_tokens": other, **cached, "output_tokens": answer.tokens}
     usage: dict[str, Any] = {
         "prompt_tokens": request.tokens,
         "completion_tokens": answer.tokens,

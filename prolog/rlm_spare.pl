@@ -1,0 +1,197 @@
+:- encoding(utf8).
+:- module(rlm_spare,
+          [ ranked/6              % +Module, :Usable, +Reading, +Evidence, -Ranked, -Floors
+          ]).
+:- use_module(library(assoc), [empty_assoc/1, get_assoc/3, list_to_assoc/2, put_assoc/4]).
+:- use_module(library(lists), [append/3, member/2]).
+:- use_module(library(pairs), [pairs_keys/2]).
+:- use_module(library(solution_sequences), [limit/2]).
+:- use_module(rlm_evidence, [evidence/5]).
+:- use_module(rlm_origin, [in_view/3, mixed/1, view_row/3, view_size/3, wordiest/3]).
+:- use_module(rlm_rank, [ranked_in/7]).
+
+/** <module> Strangers stand in nobody's way
+
+What one stranger's units say makes no word common, raises no floor and takes no place for the units of others. So a
+unit is also looked at as if a stranger's had never been registered, and where its evidence suffices then, it suffices:
+
+  - a unit of the host: as if there were no strangers;
+  - a stranger's: as if that other stranger were not there whose unit is the first of all, or whose units have most of
+    the text's words; the first twenty of these, for each of the one or two.
+
+So no stranger keeps out a unit of the host, nor one stranger another's; and who is spared would be in without them.
+Ranks stay as they are: who is spared stands after those who need it not, and says so.
+*/
+
+:- meta_predicate
+    ranked(+, 1, +, +, -, -),
+    with_spared(+, 1, +, +, +, +, -),
+    views(+, 1, +, +, +, -),
+    view(+, 1, +, +, +, -),
+    loudest(+, 1, +, +, +, -).
+
+%!  ranked(+Module, :Usable, +Reading, +Evidence, -Ranked, -Floors) is det.
+%
+%   The units whose evidence suffices, best first (rlm_rank), and after them those who are spared. `Evidence` is that of
+%   all units. Where there are more than the candidate limit takes, those who are first in a view of theirs come first.
+%
+%   @error more_words, more_views(Views), where a scorer outside left out what could matter
+
+ranked(M, Usable, Reading, Evidence, Ranked, Floors) :-
+    ranked_in(M, all, Usable, Evidence, Merged, Plain, Floors),
+    (   mixed(M)
+    ->  with_spared(M, Usable, Reading, Evidence, Merged, Plain, Ranked)
+    ;   Ranked = Plain
+    ).
+
+with_spared(M, Usable, Reading, Evidence, Merged, Plain, Ranked) :-
+    Evidence = evidence(_, _, _, _, Input),
+    views(M, Usable, Reading, Input.words, Plain, Views),
+    counted(Views, Input.words),
+    findall(View-Cs,
+            ( member(View, Views),
+              spared_limit(View, Most),
+              evidence(M, View, Reading, Input, Viewed),
+              ranked_in(M, View, Usable, Viewed, _, Cs0, _),
+              findall(C, limit(Most, ( member(C, Cs0), arg(1, C, I), judged(View, M, I) )), Cs) ),
+            Seen),
+    numbers(Plain, Is),
+    findall(I-in, member(I, Is), Pairs),
+    list_to_assoc(Pairs, In),
+    spared(Seen, Merged, In, Spared),
+    append(Plain, Spared, All),
+    findall(Js, ( member(_-Cs, Seen), numbers(Cs, Js) ), Lists),
+    fair(All, [Is|Lists], Input.limit, Ranked).
+
+%   spared_limit(?View, ?N): in a view so many strangers' units are looked at: to show too many has its price too.
+spared_limit(host, infinite).
+spared_limit(without(_), 20).
+
+%   judged(+View, +M, +I) is semidet: the units that a view is for.
+judged(host, M, I) :-
+    in_view(host, M, I).
+judged(without(Origin), M, I) :-
+    M:origin(I, Own),
+    Own \== Origin.
+
+%   views(+M, :Usable, +Reading, +Words, +Plain, -Views)
+views(M, Usable, Reading, Words, Plain, Views) :-
+    findall(View, view(M, Usable, Reading, Words, Plain, View), Views0),
+    sort(Views0, Views).
+
+view(M, _, _, _, _, host) :-
+    view_size(M, host, Size),
+    Size > 0.
+view(M, Usable, Reading, Words, Plain, without(Origin)) :-
+    M:brought(One, _),                    % of several strangers only: without the one there is, it is the host's view
+    M:brought(Other, _),
+    Other \== One,
+    !,
+    loudest(M, Usable, Reading, Words, Plain, Origin).
+
+%   loudest(+M, :Usable, +Reading, +Words, +Plain, -Origin) is nondet: the stranger who is first, and the one who says
+%   most, which a scorer outside has counted.
+loudest(M, Usable, _, _, Plain, Origin) :-
+    once(( member(c(I, _, _, _), Plain),
+           M:origin(I, Origin),
+           call(Usable, I) )).
+loudest(M, _, reading(_, _, Terms), Words, _, Origin) :-
+    (   Words == null
+    ->  pairs_keys(Terms, Said),
+        wordiest(M, Said, Origin)
+    ;   Origin = Words.wordiest,
+        Origin \== null
+    ).
+
+%   counted(+Views, +Words): a scorer outside has counted them all.
+%
+%   @error more_views(Views)
+counted(Views, Words) :-
+    (   Words == null
+    ->  true
+    ;   findall(View,
+                ( member(View, Views),
+                  view_row(View, Kind, Origin),
+                  \+ memberchk([Kind, Origin, _], Words.views) ),
+                Missing),
+        ( Missing == [] -> true ; throw(more_views(Missing)) )
+    ).
+
+numbers([], []).
+numbers([C|Cs], [I|Is]) :-
+    arg(1, C, I),
+    numbers(Cs, Is).
+
+%   spared(+Seen, +Merged, +In, -Cs): those who are not in yet, with what counts for them among all.
+spared(Seen, Merged, In0, Cs) :-
+    findall(I-spared(View, Score),
+            ( member(View-Found, Seen),
+              member(c(I, Score, _, _), Found),
+              \+ get_assoc(I, In0, _) ),
+            New),
+    (   New == []
+    ->  Cs = []
+    ;   findall(I-(S-L-Es), member(c(I, S, L, Es), Merged), Known0),
+        list_to_assoc(Known0, Known),
+        spare_each(New, Known, In0, Cs)
+    ).
+
+spare_each([], _, _, []).
+spare_each([I-Kind|New], Known, In0, Cs) :-
+    (   get_assoc(I, In0, _)
+    ->  spare_each(New, Known, In0, Cs)
+    ;   ( get_assoc(I, Known, S-L-Es) -> true ; S = 0, L = 0, Es = [] ),
+        Kind = spared(View, Score),
+        Cs = [c(I, S, L, [e(spared(View), Score)|Es])|Rest],
+        put_assoc(I, In0, in, In),
+        spare_each(New, Known, In, Rest)
+    ).
+
+                /*******************************
+                *           THE LIMIT          *
+                *******************************/
+
+%   fair(+Cs0, +Lists, +Limit, -Cs): where there are more than the limit takes, those who are in turn first on the lists
+%   of units come before the others.
+fair(Cs0, Lists, Limit, Cs) :-
+    length(Cs0, Length),
+    (   Length =< Limit
+    ->  Cs = Cs0
+    ;   empty_assoc(None),
+        in_turn(Lists, Limit, None, First),
+        findall(C, ( member(C, Cs0), first(C, First) ), Firsts),
+        findall(C, ( member(C, Cs0), \+ first(C, First) ), Others),
+        append(Firsts, Others, Cs)
+    ).
+
+first(C, First) :-
+    arg(1, C, I),
+    get_assoc(I, First, _).
+
+in_turn(Lists, Left, First0, First) :-
+    (   Lists == []
+    ->  First = First0
+    ;   turn(Lists, Left, Left1, First0, First1, Lists1),
+        (   Left1 =:= 0
+        ->  First = First1
+        ;   in_turn(Lists1, Left1, First1, First)
+        )
+    ).
+
+turn([], Left, Left, First, First, []).
+turn([Is|Lists0], Left0, Left, First0, First, Lists) :-
+    (   Left0 > 0,
+        next(Is, First0, I, Rest)
+    ->  put_assoc(I, First0, true, First1),
+        Left1 is Left0 - 1,
+        Lists = [Rest|Lists1],
+        turn(Lists0, Left1, Left, First1, First, Lists1)
+    ;   turn(Lists0, Left0, Left, First0, First, Lists)
+    ).
+
+next([I|Is], First, J, Rest) :-
+    (   get_assoc(I, First, _)
+    ->  next(Is, First, J, Rest)
+    ;   J = I,
+        Rest = Is
+    ).
