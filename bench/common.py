@@ -3,6 +3,8 @@
 A benchmark is a script with ``--quick`` (done in 50 seconds) that calls ``emit`` once, at its end::
 
     {"bench": name, "machine": {...}, "results": [row, ...]}
+
+A benchmark of several parts has the rows of the others beside these, as ``{"parts": {name: [row, ...]}}``.
 """
 
 from __future__ import annotations
@@ -33,9 +35,9 @@ def progress(message: str) -> None:
     print(f"[{time.monotonic() - _STARTED:6.1f} s] {message}", file=sys.stderr, flush=True)
 
 
-def emit(name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+def emit(name: str, rows: Iterable[Mapping[str, Any]], **more: Any) -> None:
     """The one JSON object on standard output."""
-    print(json.dumps({"bench": name, "machine": machine(), "results": list(rows)}, ensure_ascii=False))
+    print(json.dumps({"bench": name, "machine": machine(), "results": list(rows), **more}, ensure_ascii=False))
 
 
 def machine() -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""The other parts of the selection benchmark: sessions, nothing, relations, attacks, languages, examples, names.
+"""Parts of the selection benchmark: sessions, nothing, relations, examples, names.
 
-Each part is a function ``(data, quick) -> rows``; a row has ``part`` and what was measured.
+Each part is a function ``(data, quick) -> rows``; a row has ``part`` and what was measured. The policy is the default
+one, but where a docstring says what is different.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import random
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import rankers
 import selection
+from rankers import more_sensors, sensors
 
 import rlm
 from rlm.catalog.suggest import propose
@@ -21,37 +24,28 @@ CHAT = Path(__file__).with_name("no_tool_needed.txt")
 QUIET = rlm.Policy(floor=0, abstain=0)
 
 
-def _catalog(folder: Path) -> rlm.Catalog:
-    catalog = rlm.Catalog()
-    catalog.add_file(folder / "catalog.jsonl", trust="host")
-    return catalog
-
-
-def _sensors() -> list[tuple[str, rlm.Sensor | None]]:
-    found: list[tuple[str, rlm.Sensor | None]] = [("rules", None)]
-    if selection.vectors_are_there():
-        found.append(("rules+sensor", rlm.Sensor()))
-    return found
-
-
 def _hits(groups: Sequence[Sequence[str]], ids: Iterable[str]) -> float:
-    seen = {id.partition(":")[2] for id in ids}
-    return statistics.mean(any(name in seen for name in group) for group in groups)
+    """How much of what is needed is among the units."""
+    return rankers.share(groups, (id.partition(":")[2] for id in ids))
 
 
 # -- turn to turn ------------------------------------------------------------------------------------
 
 
 def sessions(data: Path, quick: bool) -> list[dict[str, Any]]:
-    """A ``Session`` beside fresh selection on conversations: identical prefixes, uncached tokens, completeness."""
+    """A ``Session`` beside fresh selection on the conversations of BFCL multi-turn, with all earlier turns as history.
+
+    ``identical_prefix``: turns whose tools block begins with the whole one of the turn before; ``uncached_tokens`` are
+    those of the tools behind the identical part, ``completeness`` and ``recall`` are of what is shown, a turn each.
+    """
     rows = selection.queries(data / "bfcl_multiturn", None)
     talks: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         talks[row["id"].rpartition("-")[0]].append(row)
     names = sorted(talks)[: 40 if quick else None]
-    catalog = _catalog(data / "bfcl_multiturn")
+    catalog = rankers.catalog_of(data / "bfcl_multiturn")
     found = []
-    for system, sensor in _sensors():
+    for system, sensor in sensors():
         for way in ("session", "fresh"):
             same, uncached, complete, recall, turns, shown = 0, 0, 0, 0.0, 0, 0
             for name in names:
@@ -97,50 +91,53 @@ def sessions(data: Path, quick: bool) -> list[dict[str, Any]]:
 
 
 def nothing(data: Path, quick: bool) -> list[dict[str, Any]]:
-    """Texts whose tool is not there, or that need none, against texts whose tool is there: by the best score."""
+    """Texts whose tool is denied (``removed``), or that need none (``no_tool``), against texts whose tool is there.
+
+    ``auc_*``: how well the best score tells them apart, and ``shown_at_95_*`` how many of the former have a best score
+    at which 95 % of the latter are kept; both without floor and abstention. ``default_*``: for how many the default
+    policy shows anything; of those whose tool is there it is ``default_kept``.
+    """
     chat = [line.strip() for line in CHAT.read_text(encoding="utf-8").splitlines() if line.strip()]
     found = []
     for name in ("metatool_single", "bfcl_multiturn"):
-        catalog = _catalog(data / name)
-        asked = selection.queries(data / name, 100 if quick else 400)
-        for system, sensor in _sensors():
-
-            def best(
-                text: str,
-                without: Iterable[str] = (),
-                catalog: rlm.Catalog = catalog,
-                sensor: rlm.Sensor | None = sensor,
-            ) -> int:
-                policy = QUIET.model_copy(update={"denied": frozenset(f"tool:{n}" for n in without)})
-                view = rlm.compile(catalog, text, sensor=sensor, pack=False, policy=policy)
-                ranked = zip(view.selection.ranked, view.selection.scores, strict=True)
-                out = policy.denied
-                return next((score for id, score in ranked if id not in out), 0)
-
-            there = [best(row["query"]) for row in asked]
-            gone = [best(row["query"], [n for group in row["groups"] for n in group]) for row in asked]
-            idle = [best(text) for text in chat]
+        catalog = rankers.catalog_of(data / name)
+        rows = selection.queries(data / name, 100 if quick else 400)
+        asked = [(row["query"], frozenset[str]()) for row in rows]
+        without = [(row["query"], frozenset(f"tool:{n}" for group in row["groups"] for n in group)) for row in rows]
+        idle = [(text, frozenset[str]()) for text in chat]
+        for system, sensor in more_sensors(quick):
+            there, gone, none = ([_best(catalog, *one, sensor) for one in texts] for texts in (asked, without, idle))
             least = sorted(there)[len(there) // 20]
-            weight = len(gone) // len(idle) or 1
+            kept, removed, no_tool = (_shown(catalog, texts, sensor) for texts in (asked, without, idle))
             found.append(
                 {
                     "part": "nothing",
                     "dataset": name,
                     "system": system,
                     "auc_removed": round(_auc(there, gone), 4),
-                    "auc_no_tool": round(_auc(there, idle), 4),
-                    "auc": round(_auc(there, gone + idle * weight), 4),
+                    "auc_no_tool": round(_auc(there, none), 4),
+                    "auc": round(_auc(there, gone + none * (len(gone) // len(none) or 1)), 4),
                     "shown_at_95_removed": round(statistics.mean(score >= least for score in gone), 4),
-                    "shown_at_95_no_tool": round(statistics.mean(score >= least for score in idle), 4),
-                    "shown_by_default_no_tool": round(
-                        statistics.mean(
-                            bool(rlm.compile(catalog, text, sensor=sensor, pack=False).active) for text in chat
-                        ),
-                        4,
-                    ),
+                    "shown_at_95_no_tool": round(statistics.mean(score >= least for score in none), 4),
+                    "default_kept": kept,
+                    "default_removed": removed,
+                    "default_no_tool": no_tool,
                 }
             )
     return found
+
+
+def _best(catalog: rlm.Catalog, text: str, denied: frozenset[str], sensor: rlm.Sensor | None) -> int:
+    """The score of the best unit that is not denied, in thousandths."""
+    view = rlm.compile(catalog, text, sensor=sensor, pack=False, policy=QUIET.model_copy(update={"denied": denied}))
+    ranked = zip(view.selection.ranked, view.selection.scores, strict=True)
+    return next((score for id, score in ranked if id not in denied), 0)
+
+
+def _shown(catalog: rlm.Catalog, texts: Sequence[tuple[str, frozenset[str]]], sensor: rlm.Sensor | None) -> float:
+    """For how many texts anything is shown."""
+    views = [rlm.compile(catalog, t, sensor=sensor, pack=False, policy=rlm.Policy(denied=d)) for t, d in texts]
+    return round(statistics.mean(bool(view.active) for view in views), 4)
 
 
 def _auc(positive: Sequence[int], negative: Sequence[int]) -> float:
@@ -157,12 +154,15 @@ def _auc(positive: Sequence[int], negative: Sequence[int]) -> float:
 
 
 def relations(data: Path, quick: bool) -> list[dict[str, Any]]:
-    """Relations from what was called together in one half of the tasks, judged on the other half, six tools."""
+    """``suggests`` from what was called together in one half of the tasks, judged on the other half, and the reverse.
+
+    Six tools: the candidate limit is 6, or 5 where relations may bring in the sixth.
+    """
     rows = selection.queries(data / "bfcl_multiturn", None)
     halves = [[row for row in rows if int(row["id"].split("-")[0].rpartition("_")[2]) % 2 == half] for half in (0, 1)]
-    plain = list(_catalog(data / "bfcl_multiturn"))
+    plain = list(rankers.catalog_of(data / "bfcl_multiturn"))
     found = []
-    for system, sensor in _sensors():
+    for system, sensor in sensors():
         for way in ("without", "with"):
             recall, complete, shown = [], [], []
             for learnt, judged in (halves, halves[::-1]):
@@ -177,7 +177,7 @@ def relations(data: Path, quick: bool) -> list[dict[str, Any]]:
                     *(catalog[id].model_copy(update={"suggests": tuple(ids)}) for id, ids in targets.items()),
                     replace=True,
                 )
-                policy = rlm.Policy(candidate_limit=5 if way == "with" else 6, abstain=0)
+                policy = rlm.Policy(candidate_limit=5 if way == "with" else 6)
                 for row in judged[: 100 if quick else None]:
                     view = rlm.compile(catalog, row["query"], policy=policy, sensor=sensor, pack=False)
                     first = view.active[:6]
@@ -197,135 +197,11 @@ def relations(data: Path, quick: bool) -> list[dict[str, Any]]:
     return found
 
 
-# -- attacks -----------------------------------------------------------------------------------------
-
-_LOOKALIKE = str.maketrans({"a": "а", "e": "е", "o": "о", "c": "с", "p": "р", "x": "х", "i": "і"})  # noqa: RUF001
-
-
-def attacks(data: Path, quick: bool) -> list[dict[str, Any]]:
-    """Strangers' tools beside a real catalog: how often a needed tool that was visible is so no more."""
-    found = []
-    for name in ("bfcl_multiturn", "metatool_single"):
-        asked = selection.queries(data / name, 60 if quick else 200)
-        clean = _catalog(data / name)
-        words = Counter(word for row in asked for word in row["query"].lower().split() if word.isalpha())
-        stuffing = " ".join(word for word, _ in words.most_common(400))
-        for system, sensor in _sensors():
-            before = [_visible(clean, row, sensor) for row in asked]
-            for attack, made in ATTACKS.items():
-                catalog = rlm.Catalog(clean)
-                catalog.add(*made(list(clean), stuffing), allow_missing=True)
-                after = [_visible(catalog, row, sensor) for row in asked]
-                lost = [b > a for b, a in zip(before, after, strict=True)]
-                pinned = _pinned_stays(catalog, asked[:20], sensor)
-                found.append(
-                    {
-                        "part": "attacks",
-                        "dataset": name,
-                        "system": system,
-                        "attack": attack,
-                        "recall_clean": round(statistics.mean(before), 4),
-                        "recall_attacked": round(statistics.mean(after), 4),
-                        "pushed_out": round(statistics.mean(lost), 4),
-                        "selected_lost": pinned,
-                    }
-                )
-    return found
-
-
-def _visible(catalog: rlm.Catalog, row: dict[str, Any], sensor: rlm.Sensor | None) -> float:
-    policy = rlm.Policy(capabilities={"*"})
-    view = rlm.compile(catalog, row["query"], sensor=sensor, policy=policy, pack=False)
-    return _hits(row["groups"], view.active)
-
-
-def _pinned_stays(catalog: rlm.Catalog, asked: Sequence[dict[str, Any]], sensor: rlm.Sensor | None) -> int:
-    lost = 0
-    wanted = sorted(catalog.units)[0]
-    for row in asked:
-        policy = rlm.Policy(capabilities={"*"}, selected={wanted})
-        lost += wanted not in rlm.compile(catalog, row["query"], sensor=sensor, policy=policy).active
-    return lost
-
-
-def _stuffed(_: list[rlm.Unit], stuffing: str) -> list[rlm.Unit]:
-    return [_stranger(f"mcp_tool:evil/help_{n}", stuffing) for n in range(20)]
-
-
-def _copied(units: list[rlm.Unit], _: str) -> list[rlm.Unit]:
-    return [_stranger(f"mcp_tool:evil/{unit.path}", unit.description) for unit in units]
-
-
-def _lookalikes(units: list[rlm.Unit], _: str) -> list[rlm.Unit]:
-    return [
-        _stranger(f"mcp_tool:evil/{unit.path.translate(_LOOKALIKE)}", unit.description.translate(_LOOKALIKE))
-        for unit in units
-    ]
-
-
-def _long(_: list[rlm.Unit], stuffing: str) -> list[rlm.Unit]:
-    return [_stranger(f"mcp_tool:evil/long_{n}", (stuffing + " ") * 10) for n in range(5)]
-
-
-def _stranger(id: str, description: str) -> rlm.Unit:
-    return rlm.Unit(id, description=description[:20_000], trust="stranger")
-
-
-ATTACKS: dict[str, Callable[[list[rlm.Unit], str], list[rlm.Unit]]] = {
-    "stuffed": _stuffed,
-    "copied names": _copied,
-    "lookalikes": _lookalikes,
-    "very long": _long,
-}
-
-
-# -- languages, examples, names ----------------------------------------------------------------------
-
-TOLD_ABROAD = {
-    "de": ("Wie wird das Wetter morgen?", "Überweise Geld auf ein Konto", "Übersetze diesen Text", "Buche einen Flug"),
-    "fr": ("Quel temps fera-t-il demain ?", "Transfère de l'argent", "Traduis ce texte", "Réserve un vol"),
-    "es": ("¿Qué tiempo hará mañana?", "Transfiere dinero", "Traduce este texto", "Reserva un vuelo"),
-    "zh": ("明天天气怎么样", "转账到账户", "翻译这段文字", "预订航班"),
-    "ja": ("明日の天気は", "口座に送金する", "この文章を翻訳して", "フライトを予約する"),
-}
-_AT_HOME = (
-    ("weather", "Forecast the weather", "预报天气"),
-    ("money_transfer", "Transfer money to a bank account", "转账到银行账户"),
-    ("translate", "Translate a text into another language", "把文字翻译成另一种语言"),
-    ("book_flight", "Book a flight", "预订机票航班"),
-)
-
-
-def languages(data: Path, quick: bool) -> list[dict[str, Any]]:
-    """An English catalog asked in other languages, a Chinese one in Chinese: is the tool among the first five?"""
-    found = []
-    others = list(_catalog(data / "docker_registry"))[: 100 if quick else 400]
-    for home, place in (("en", 1), ("zh", 2)):
-        catalog = rlm.Catalog([rlm.Unit(f"tool:{row[0]}", description=row[place]) for row in _AT_HOME])
-        catalog.add(*(unit for unit in others if unit.id not in catalog), allow_missing=True)
-        for language, texts in TOLD_ABROAD.items():
-            if home == "zh" and language != "zh":
-                continue
-            for system, sensor in _sensors():
-                hits = [
-                    f"tool:{row[0]}" in rlm.compile(catalog, text, sensor=sensor, pack=False).active[:5]
-                    for row, text in zip(_AT_HOME, texts, strict=True)
-                ]
-                found.append(
-                    {
-                        "part": "languages",
-                        "catalog": home,
-                        "asked": language,
-                        "system": system,
-                        "found": sum(hits),
-                        "of": 4,
-                    }
-                )
-    return found
+# -- examples, names ----------------------------------------------------------------------------------
 
 
 def examples(data: Path, quick: bool) -> list[dict[str, Any]]:
-    """Five utterances for each tool, taken from the questions, which are not asked then."""
+    """``recall5`` with and without five ``examples`` for each tool: questions of MetaTool single that are not asked."""
     folder = data / "metatool_single"
     rows = selection.queries(folder, None)
     random.Random(5).shuffle(rows)
@@ -338,10 +214,10 @@ def examples(data: Path, quick: bool) -> list[dict[str, Any]]:
         else:
             asked.append(row)
     asked = asked[: 200 if quick else 1000]
-    plain = _catalog(folder)
+    plain = rankers.catalog_of(folder)
     rich = rlm.Catalog(unit.model_copy(update={"examples": tuple(told[unit.name])}) for unit in plain)
     found = []
-    for system, sensor in _sensors():
+    for system, sensor in more_sensors(quick):
         for way, catalog in (("without", plain), ("with", rich)):
             hits = [
                 _hits(row["groups"], rlm.compile(catalog, row["query"], sensor=sensor, pack=False).active[:5])
@@ -352,10 +228,10 @@ def examples(data: Path, quick: bool) -> list[dict[str, Any]]:
 
 
 def names(data: Path, quick: bool) -> list[dict[str, Any]]:
-    """A tool named in a text about something else is shown."""
+    """Share of tools that are shown where a text about something else names them, in backticks."""
     found = []
     for name in ("bfcl", "docker_registry", "bfcl_multiturn"):
-        catalog = _catalog(data / name)
+        catalog = rankers.catalog_of(data / name)
         units = sorted(catalog, key=lambda unit: unit.id)
         asked = random.Random(1).sample(units, min(len(units), 60 if quick else 300))
         shown = [

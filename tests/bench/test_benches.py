@@ -19,8 +19,8 @@ from tests.support.loopback import Loopback, Request
 ROOT = Path(__file__).parents[2]
 
 
-def results(bench: str, *arguments: str, **environment: str) -> list[dict[str, Any]]:
-    """The rows of a run."""
+def printed(bench: str, *arguments: str, **environment: str) -> dict[str, Any]:
+    """What a run prints."""
     done = subprocess.run(
         [sys.executable, f"bench/{bench}.py", "--quick", *arguments],
         cwd=ROOT,
@@ -30,10 +30,15 @@ def results(bench: str, *arguments: str, **environment: str) -> list[dict[str, A
         timeout=170,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    told = json.loads(done.stdout)  # one object, and nothing else
+    told: dict[str, Any] = json.loads(done.stdout)  # one object, and nothing else
     assert told["bench"] == bench
     assert told["machine"]["cores"] >= 1
-    rows: list[dict[str, Any]] = told["results"]
+    return told
+
+
+def results(bench: str, *arguments: str, **environment: str) -> list[dict[str, Any]]:
+    """The rows of a run."""
+    rows: list[dict[str, Any]] = printed(bench, *arguments, **environment)["results"]
     return rows
 
 
