@@ -23,6 +23,7 @@ and ``detail`` (plain JSON data). ``to_dict()`` is the same thing as data. All o
 from __future__ import annotations
 
 import difflib
+import heapq
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -42,6 +43,8 @@ __all__ = [
     "ToolError",
     "UnitError",
     "did_you_mean",
+    "named",
+    "nearest",
 ]
 
 
@@ -197,8 +200,45 @@ def _restore_provider_error(
     return ProviderError(kind, message, detail, status=status, retryable=retryable)
 
 
+MOST_COMPARED = 200
+"""Names that are compared letter by letter with a misspelt one; of more, those that share the most pairs of letters."""
+
+MOST_NAMED = 12
+"""Names that one message lists."""
+
+LONGEST_WORD = 256
+"""Characters: what is longer is no misspelt name."""
+
+
+def nearest(word: object, known: Iterable[object], most: int = 5) -> list[str]:
+    """The known words that are like a misspelt one, the likest first."""
+    word = str(word)
+    if len(word) > LONGEST_WORD:
+        return []
+    return difflib.get_close_matches(word, _likely(word, [str(name) for name in known]), n=most, cutoff=0.6)
+
+
+def named(names: Iterable[object], *, joined: str = ", ", of: int = 0) -> str:
+    """Names for a message: at most a dozen, and how many others there are. ``of``: where these are a few of so many."""
+    listed = [str(name) for name in names]
+    few = listed[:MOST_NAMED]
+    others = max(len(listed), of) - len(few)
+    return joined.join(few) + (f" or {others:,} others" if others else "")
+
+
 def did_you_mean(word: object, known: Iterable[object]) -> str:
     """``"; did you mean 'x'?"`` for the closest known word, or the only one that begins so; else an empty string."""
     word, names = str(word), [str(name) for name in known]
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6) or [name for name in names if name.startswith(word)]
+    close = nearest(word, names, 1) or [name for name in names if name.startswith(word)]
     return f"; did you mean {close[0]!r}?" if word and len(close) == 1 else ""
+
+
+def _likely(word: str, names: list[str]) -> list[str]:
+    if len(names) <= MOST_COMPARED:
+        return names
+    pairs = {word[place : place + 2] for place in range(len(word) - 1)}
+
+    def likeness(name: str) -> tuple[int, int]:
+        return sum(pair in name for pair in pairs), -abs(len(name) - len(word))
+
+    return heapq.nlargest(MOST_COMPARED, names, key=likeness)

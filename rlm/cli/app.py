@@ -23,9 +23,11 @@ from rlm.cli.options import (
     Pins,
     Query,
     Selections,
+    SensorName,
     SkillFolders,
     TimeLimit,
     ToolPlace,
+    model_name,
 )
 from rlm.cli.outcome import failed, print_json, told
 from rlm.cli.run import replay_command, run_command
@@ -104,6 +106,7 @@ def compile_command(
     select: Selections = None,
     deny: Denials = None,
     limit: Limit = 64,
+    sensor: SensorName = None,
     save: Annotated[
         Path | None, typer.Option("--save", metavar="FILE", help="Write a session file (*.rlm) for swipl.")
     ] = None,
@@ -112,9 +115,8 @@ def compile_command(
     """Show what one request would show, and why."""
     from rlm.cli import work
 
-    view = work.compiled(
-        query, work.named(catalog, skills), pin, work.policy(capability, budget, mode, select, deny, limit)
-    )
+    policy = work.policy(capability, budget, mode, select, deny, limit)
+    view = work.compiled(query, work.named(catalog, skills), pin, policy, work.sensor_of(sensor))
     if save is not None:
         view.save(save)
     if json_output:
@@ -139,14 +141,14 @@ def explain(
     select: Selections = None,
     deny: Denials = None,
     limit: Limit = 64,
+    sensor: SensorName = None,
     json_output: AsJson = False,
 ) -> None:
     """Say why a unit is shown or not, and what would have to change."""
     from rlm.cli import work
 
-    view = work.compiled(
-        query, work.named(catalog, skills), pin, work.policy(capability, budget, mode, select, deny, limit)
-    )
+    policy = work.policy(capability, budget, mode, select, deny, limit)
+    view = work.compiled(query, work.named(catalog, skills), pin, policy, work.sensor_of(sensor))
     explanation, change = view.explain(unit), view.what_if(unit)
     if json_output:
         print_json({**explanation.to_dict(), "what_if": change.to_dict()})
@@ -165,7 +167,10 @@ def ask(
     model: Annotated[
         str,
         typer.Option(
-            "--model", help="local, openai:NAME, anthropic:NAME, openrouter:VENDOR/NAME, http://HOST/v1#NAME."
+            "--model",
+            metavar="MODEL",
+            parser=model_name,
+            help="local, openai:NAME, anthropic:NAME, openrouter:VENDOR/NAME, http://HOST/v1#NAME.",
         ),
     ] = "local",
     tools: ToolPlace = None,
@@ -176,6 +181,7 @@ def ask(
     select: Selections = None,
     deny: Denials = None,
     limit: Limit = 64,
+    sensor: SensorName = None,
     max_output_tokens: Annotated[
         int | None,
         typer.Option("--max-output-tokens", metavar="N", min=1, help="Tokens that the reply may take; 256 for local."),
@@ -195,6 +201,7 @@ def ask(
         pin,
         work.policy(capability, budget, mode, select, deny, limit),
         model=model,
+        sensor=work.sensor_of(sensor),
         tools=tools,
         max_output_tokens=max_output_tokens,
         time_limit=time_limit,
@@ -233,6 +240,7 @@ def repl(
     select: Selections = None,
     deny: Denials = None,
     limit: Limit = 64,
+    sensor: SensorName = None,
 ) -> None:
     """A Prolog prompt over one compile, with Python alive behind it."""
     from rlm.cli import work
@@ -243,7 +251,8 @@ def repl(
         status = work.prompt(session)
     else:
         policy = work.policy(capability, budget, mode, select, deny, limit)
-        status = work.prompt_view(work.compiled(query or "", work.named(catalog, skills), pin, policy))
+        view = work.compiled(query or "", work.named(catalog, skills), pin, policy, work.sensor_of(sensor))
+        status = work.prompt_view(view)
     raise typer.Exit(status)
 
 
@@ -264,7 +273,9 @@ def doctor(json_output: AsJson = False) -> None:
 @app.command()
 @told
 def demo(
-    model: Annotated[str, typer.Option("--model", help="The model that answers at the end.")] = "local",
+    model: Annotated[
+        str, typer.Option("--model", metavar="MODEL", parser=model_name, help="The model that answers at the end.")
+    ] = "local",
     answer: Annotated[bool, typer.Option("--answer/--no-answer", help="Whether to ask the model at all.")] = True,
 ) -> None:
     """Two questions to one catalog, the reasons, and a model's answer."""

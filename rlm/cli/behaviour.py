@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlm.cli.options import AsJson
+from rlm.cli.options import AsJson, model_name
 from rlm.cli.outcome import failed, print_json, told
 from rlm.cli.run import MODEL_HELP, MostOutput
 
@@ -20,10 +20,20 @@ if TYPE_CHECKING:
 def behaviour_command(
     model: Annotated[
         str | None,
-        typer.Option("--model", "-m", envvar="RLM_BEHAVIOUR_MODEL", help=f"Who is asked: {MODEL_HELP}"),
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="MODEL",
+            parser=model_name,
+            envvar="RLM_BEHAVIOUR_MODEL",
+            help=f"Who is asked: {MODEL_HELP}",
+        ),
     ] = None,
     leaf_model: Annotated[
-        str | None, typer.Option("--leaf-model", metavar="MODEL", help="Who answers what plans ask; default: --model.")
+        str | None,
+        typer.Option(
+            "--leaf-model", metavar="MODEL", parser=model_name, help="Who answers what plans ask; default: --model."
+        ),
     ] = None,
     repeat: Annotated[int, typer.Option("--repeat", metavar="N", min=1, help="Trials of each task.")] = 5,
     only: Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="A task (K21); repeatable.")] = None,

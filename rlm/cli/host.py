@@ -13,6 +13,7 @@ import typer
 from rlm.catalog.catalog import Catalog
 from rlm.catalog.imports import units_of_file
 from rlm.errors import ConfigurationError, did_you_mean
+from rlm.model.budget import Budget
 from rlm.model.policy import Policy
 from rlm.runtime.context.context import Context
 from rlm.tools.authority import Authority
@@ -63,7 +64,7 @@ def _failed(place: str, problem: Exception) -> ConfigurationError:
 
 
 def budget_of(given: Iterable[str]) -> dict[str, float]:
-    """Budget fields from ``field=number``; which fields there are is the budget's to say."""
+    """Budget fields from ``field=number``; which fields there are, and what they take, is the budget's to say."""
     fields: dict[str, float] = {}
     for each in given:
         name, equals, number = each.partition("=")
@@ -74,6 +75,10 @@ def budget_of(given: Iterable[str]) -> dict[str, float]:
         if not (name and equals):
             raise typer.BadParameter(f"{each!r}: field=number is wanted, such as time_limit=60")
         fields[name.strip()] = int(value) if value.is_integer() else value
+    try:
+        Budget.of(fields)
+    except ConfigurationError as problem:
+        raise typer.BadParameter(problem.message) from None
     return fields
 
 

@@ -9,7 +9,10 @@ from typing import Annotated
 
 import typer
 
-from rlm.errors import did_you_mean
+from rlm.errors import ConfigurationError, ProviderError, did_you_mean
+
+SENSORS = ("semantic",)
+"""The sensors that a command line can name."""
 
 
 def _one_of(*words: str) -> Callable[[str], str]:
@@ -21,6 +24,33 @@ def _one_of(*words: str) -> Callable[[str], str]:
         raise typer.BadParameter(f"{given!r} is none of {', '.join(words)}{did_you_mean(given, words)}")
 
     return read
+
+
+def installed_sensor(given: str) -> str:
+    """The name of a sensor that could say something; another one, or one whose extra is missing, is a mistake of
+    usage."""
+    from rlm.compiler.sensor import Sensor
+
+    name = _one_of(*SENSORS)(given)
+    try:
+        Sensor(name=name).check()
+    except ConfigurationError as problem:
+        raise typer.BadParameter(problem.message) from None
+    return name
+
+
+def model_name(given: str) -> str:
+    """The name of a model, as it is; one that no provider answers to is a mistake of usage."""
+    from rlm.providers import resolve
+
+    try:
+        resolve(given)
+    except ConfigurationError as problem:
+        if problem.kind == "unknown_model":
+            raise typer.BadParameter(problem.message) from None
+    except ProviderError:  # a local model that is not there: the command says it
+        pass
+    return given
 
 
 def _seconds(given: str) -> float:
@@ -86,4 +116,13 @@ Selections = Annotated[
 ]
 Denials = Annotated[list[str] | None, typer.Option("--deny", metavar="PATTERN", help="Ids to deny; repeatable.")]
 Limit = Annotated[int, typer.Option("--limit", metavar="N", min=0, help="Most units that evidence may bring in.")]
+SensorName = Annotated[
+    str | None,
+    typer.Option(
+        "--sensor",
+        metavar="NAME",
+        parser=installed_sensor,
+        help="Score units by likeness of meaning too: semantic (extra semantic).",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

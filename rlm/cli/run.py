@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlm.cli.options import AsJson, Capabilities, CatalogFiles, Mode, Query, SkillFolders
+from rlm.cli.options import AsJson, Capabilities, CatalogFiles, Mode, Query, SensorName, SkillFolders, model_name
 from rlm.cli.outcome import failed, print_json, told
 
 if TYPE_CHECKING:
@@ -39,10 +39,21 @@ TraceFile = Annotated[Path | None, typer.Option("--trace", metavar="FILE", help=
 def run_command(
     query: Query,
     model: Annotated[
-        str, typer.Option("--model", "-m", envvar="RLM_MODEL", help=f"Who plans and answers: {MODEL_HELP}")
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="MODEL",
+            parser=model_name,
+            envvar="RLM_MODEL",
+            help=f"Who plans and answers: {MODEL_HELP}",
+        ),
     ],
     leaf_model: Annotated[
-        str | None, typer.Option("--leaf-model", metavar="MODEL", help="Who answers what plans ask; default: --model.")
+        str | None,
+        typer.Option(
+            "--leaf-model", metavar="MODEL", parser=model_name, help="Who answers what plans ask; default: --model."
+        ),
     ] = None,
     context: Annotated[
         list[str] | None,
@@ -58,6 +69,7 @@ def run_command(
     skills: SkillFolders = None,
     capability: Capabilities = None,
     mode: Mode = "compiled",
+    sensor: SensorName = None,
     budget: Annotated[
         list[str] | None,
         typer.Option("--budget", metavar="FIELD=N", help="time_limit=60, max_total_tokens=50000; repeatable."),
@@ -86,11 +98,13 @@ def run_command(
     """
     from rlm.cli import host
     from rlm.cli.consent import AtTerminal
+    from rlm.cli.work import sensor_of
 
     progress = _progress(quiet=quiet)
     options = {
         "model": model,
         "leaf_model": leaf_model,
+        "sensor": sensor_of(sensor),
         "policy": host.policy_of(max_output_tokens, capabilities=frozenset(capability or {"*"}), mode=mode),
         "budget": host.budget_of(budget or ()),
         "instruction": instruction,

@@ -15,6 +15,7 @@ from rlm.catalog.catalog import Catalog
 from rlm.catalog.imports import read_file, units_of_file
 from rlm.cli.terminal import visible
 from rlm.compiler.compile import compile as compile_view
+from rlm.compiler.sensor import Sensor
 from rlm.compiler.view import CompiledContext
 from rlm.model.policy import Policy
 from rlm.model.unit import Activation
@@ -71,9 +72,16 @@ def policy(
     )
 
 
-def compiled(query: str, named: Named, pins: Iterable[str] | None, policy: Policy) -> CompiledContext:
+def sensor_of(name: str | None) -> Sensor | None:
+    """The sensor of a command line."""
+    return None if name is None else Sensor(name=name)
+
+
+def compiled(
+    query: str, named: Named, pins: Iterable[str] | None, policy: Policy, sensor: Sensor | None = None
+) -> CompiledContext:
     """The view of a command; what of the policy does nothing is said on stderr."""
-    view = compile_view(load(named, pins), query, policy=policy)
+    view = compile_view(load(named, pins), query, policy=policy, sensor=sensor)
     warn(view)
     return view
 

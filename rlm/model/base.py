@@ -63,6 +63,10 @@ class Noun(pydantic.BaseModel):
             if isinstance(value, _NO_TRUTHS) and value is not True and value is not False:
                 raise ValueError(f"True or False is wanted, not {_short(value)}")
         elif kind is str and type(value) is not str:
+            for part in (value, *value.values()) if isinstance(value, dict) else ():
+                for key in part if isinstance(part, dict) else ():
+                    if not isinstance(key, str):
+                        raise ValueError(f"a name is wanted, not {_short(key)}")
             for item in value if isinstance(value, _SEVERAL) else (value,):
                 if isinstance(item, _BYTES):
                     raise ValueError(f"text is wanted, not {_short(item)}: decode it")

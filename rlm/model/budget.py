@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import Field
 
-from rlm.errors import ConfigurationError
 from rlm.model.base import Noun
+from rlm.model.given import mapping
 
 
 class Budget(Noun):
@@ -16,9 +16,9 @@ class Budget(Noun):
 
     ``time_limit`` is seconds of wall time, ``max_cost_usd`` USD, ``max_output_bytes`` bytes of the value that comes
     back. ``max_iterations`` counts planner turns of one agent, ``max_recursion_depth`` how deep children may go
-    (0: none), ``max_concurrent_subcalls`` requests, tools and subagents at the same moment; all else is counted over
-    the whole tree. A cap on cost that the host writes down needs a price for the model; the default one holds where
-    a price is known.
+    (0: none), ``max_concurrent_subcalls`` how many requests are on their way at the same moment, and how many tools
+    and children work at the same moment at one depth; all else is counted over the whole tree. A cap on cost that the
+    host writes down needs a price for the model; the default one holds where a price is known.
     """
 
     time_limit: float = Field(default=120.0, gt=0, allow_inf_nan=False)
@@ -42,23 +42,23 @@ class Budget(Noun):
         """A budget from what a caller wrote. Raises: ConfigurationError for a misspelt key, or for no mapping."""
         if isinstance(value, Budget):
             return value
-        if not isinstance(value, Mapping | None):
-            raise ConfigurationError("invalid_field", f"budget: a Budget or a mapping is wanted, not {value!r}")
-        return cls(**(dict(value) if value else {}))
+        return cls(**mapping("budget", {} if value is None else value, "a Budget or a mapping"))
 
 
 class Spent(Noun):
     """What a run took. ``model_calls`` are requests that left, each attempt for itself.
 
     Tokens are those that providers reported; where one said nothing its reservation is charged, and
-    ``estimated_tokens`` says how many of ``input_tokens + output_tokens`` are of that kind. ``cost_usd`` is None
-    where no price is known. ``seconds`` is wall time.
+    ``estimated_tokens`` says how many of ``input_tokens + output_tokens`` are of that kind. Of ``input_tokens``,
+    ``cached_input_tokens`` came from a provider's cache and ``written_input_tokens`` were written to one. ``cost_usd``
+    is None where no price is known. ``seconds`` is wall time.
     """
 
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0
+    written_input_tokens: int = 0
     estimated_tokens: int = 0
     cost_usd: float | None = None
     context_ops: int = 0

@@ -87,7 +87,8 @@ def _scores(value: Any) -> Any:
 
 def _as_mapping(value: Any) -> Any:
     """A mapping in the form in which a turn keeps it, as a mapping again."""
-    return dict(value) if isinstance(value, tuple) else value
+    pairs = isinstance(value, tuple) and all(isinstance(item, tuple) and len(item) == 2 for item in value)
+    return dict(value) if pairs else value
 
 
 def _text(value: Any) -> str:

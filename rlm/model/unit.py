@@ -223,6 +223,9 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
                 raise ValueError("two representations have the same name")
             return self
 
+        def __hash__(self) -> int:
+            return hash(self.id)
+
         @cached_property
         def kind(self) -> Kind:
             return Kind(self.id.partition(":")[0])

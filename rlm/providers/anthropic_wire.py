@@ -18,7 +18,6 @@ _FINISH: dict[str, FinishReason] = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
-_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 def encode_request(request: ProviderRequest, *, enforces_schema: bool = False) -> bytes:
@@ -108,12 +107,27 @@ def _usage(said: Any) -> Usage:
     """``input_tokens`` there are those that no cache has to do with; here they are all."""
     if not isinstance(said, dict):
         return Usage()
-    counts = [count(said.get(name)) for name in _INPUT]
+    own, read = count(said.get("input_tokens")), count(said.get("cache_read_input_tokens"))
+    written, hour = _written(said)
     return Usage(
-        input_tokens=None if counts[0] is None else sum(tokens or 0 for tokens in counts),
+        input_tokens=None if own is None else own + (read or 0) + (written or 0),
         output_tokens=count(said.get("output_tokens")),
-        cached_input_tokens=counts[2],
+        cached_input_tokens=read,
+        written_input_tokens=written,
+        hour_input_tokens=hour,
     )
+
+
+def _written(said: dict[str, Any]) -> tuple[int | None, int | None]:
+    """Tokens that were written to a cache, and those of them that are to stay there for an hour; the sum is told
+    alone, or by how long they stay."""
+    written, parts = count(said.get("cache_creation_input_tokens")), said.get("cache_creation")
+    if not isinstance(parts, dict):
+        return written, None
+    minutes, hour = count(parts.get("ephemeral_5m_input_tokens")), count(parts.get("ephemeral_1h_input_tokens"))
+    if written is None and (minutes, hour) != (None, None):
+        written = (minutes or 0) + (hour or 0)
+    return written, hour
 
 
 def _unsupported(what: str, field: str) -> ConfigurationError:

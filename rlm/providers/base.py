@@ -61,12 +61,15 @@ class ProviderRequest(Noun):
 class Usage(Noun):
     """What a reply cost: tokens in and out, USD. None where the provider did not say.
 
-    ``input_tokens`` are all of them, ``cached_input_tokens`` those among them that were read from a cache.
+    ``input_tokens`` are all of them; among them ``cached_input_tokens`` were read from a cache, and
+    ``written_input_tokens`` written to one, of which ``hour_input_tokens`` are to stay there for an hour.
     """
 
     input_tokens: int | None = Field(default=None, ge=0)
     output_tokens: int | None = Field(default=None, ge=0)
     cached_input_tokens: int | None = Field(default=None, ge=0)
+    written_input_tokens: int | None = Field(default=None, ge=0)
+    hour_input_tokens: int | None = Field(default=None, ge=0)
     cost_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 

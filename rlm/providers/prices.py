@@ -14,12 +14,23 @@ Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 MILLION = 1_000_000
 
 
+WRITTEN, HOUR = 1.25, 2.0
+"""What input that is written to a cache costs, for five minutes and for an hour, as a multiple of other input, where
+the host does not say: as Anthropic bills it (its documentation of prompt caching), the one that reports it."""
+
+
 class Price(Noun):
-    """USD for a million tokens; input that is read from a cache costs as other input where nothing else is said."""
+    """USD for a million tokens.
+
+    Where nothing else is said, input that is read from a cache costs as other input, and input that is written to one
+    ``WRITTEN`` times as much, or ``HOUR`` times where it is to stay for an hour.
+    """
 
     input_per_million: Dollars
     output_per_million: Dollars
     cached_input_per_million: Dollars | None = None
+    written_input_per_million: Dollars | None = None
+    hour_input_per_million: Dollars | None = None
 
     def cost(self, usage: Usage) -> float | None:
         """USD for what ``usage`` counts; None where it does not say both input and output tokens.
@@ -29,10 +40,16 @@ class Price(Noun):
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         cached = min(usage.cached_input_tokens or 0, usage.input_tokens)
-        own = self.cached_input_per_million
-        dollars = (usage.input_tokens - cached) * self.input_per_million
-        dollars += cached * (self.input_per_million if own is None else own)
+        written = min(usage.written_input_tokens or 0, usage.input_tokens - cached)
+        hour = min(usage.hour_input_tokens or 0, written)
+        dollars = (usage.input_tokens - cached - written) * self.input_per_million
+        dollars += cached * self._or(self.cached_input_per_million, 1)
+        dollars += (written - hour) * self._or(self.written_input_per_million, WRITTEN)
+        dollars += hour * self._or(self.hour_input_per_million, HOUR)
         return (dollars + usage.output_tokens * self.output_per_million) / MILLION
+
+    def _or(self, own: float | None, factor: float) -> float:
+        return self.input_per_million * factor if own is None else own
 
 
 FREE = Price(input_per_million=0, output_per_million=0)

@@ -46,7 +46,7 @@ class ScriptedProvider(NothingOpen):
         model: str = "scripted",
         enforces_schema: bool = True,
     ) -> None:
-        if isinstance(replies, str):
+        if isinstance(replies, str) or not (callable(replies) or isinstance(replies, Iterable)):
             raise ConfigurationError("invalid_script", "replies are a list or a function; for one reply write [text]")
         self.model = model
         self.wire: Wire = wire

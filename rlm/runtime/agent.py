@@ -126,8 +126,7 @@ class Agent:
         said = Conversation(await self._inputs())
         needs = self.run.options.first_needs if self.depth == 0 else (self.task,)
         while True:
-            self.account.count("turns")
-            self.turn += 1
+            await self._turns()
             plan, reply = await self._planned(said, needs)
             ending = await self.execute(plan)
             if isinstance(ending, Final):
@@ -142,6 +141,18 @@ class Agent:
                 raise error_of(ending.error)
             else:
                 said.failed(reply, ending.path, ending.error, self.partial())
+
+    async def _turns(self) -> None:
+        """The next turn. Raises: RunError ``max_iterations``."""
+        call = f"{self.id}.{self.turn + 1}"
+        try:
+            if self.run.replay is not None:
+                await self.run.replay.turns(call)
+            self.account.count("turns")
+        except RunError as problem:
+            self.run.spent(f"{call}:turn", problem)
+            raise
+        self.turn += 1
 
     async def execute(self, plan: ValidPlan) -> Ending:
         """Run one plan; what it binds stays bound."""
@@ -334,6 +345,12 @@ class Agent:
         means = (policy, grant.capabilities, grant.effects, grant.ceiling, *map(id, grant.authorities))
 
         async def answered() -> Any:
+            if self.run.replay is not None:
+                await self.run.replay.bears(call)
+            async with self.run.children(self.depth + 1):
+                return await begun()
+
+        async def begun() -> Any:
             self.account.count("children")
             inputs: dict[str, Any] = {"query": query}
             if context is not None:
@@ -355,7 +372,7 @@ class Agent:
             )
             return await (child.answer() if plan is None else child.follow(child.valid(plan)))
 
-        return await self.run.shared((task, *means, self.account.budget), (*self.lineage, task), answered)
+        return await self.run.shared((task, *means, self.account.budget, self.depth, self.deepest), call, answered)
 
     def valid(self, plan: Any) -> ValidPlan:
         """A plan that the host wrote, or that a plan has for a child, checked. Raises: PlanError."""
@@ -375,7 +392,8 @@ class Agent:
 
     def host_frame(self) -> Frame:
         """What a plan of the host may name: every tool that is registered or bound, shown or not."""
-        ops = self._ops(self.withheld, self.account.left()) | {"observe"}
+        left = self.run.left(f"{self.id}.{self.turn}:frame", self.account)
+        ops = self._ops(self._withheld(left, spare=0), left) | {"observe"}
         return Frame(
             inputs={name: _length(value) for name, value in self.inputs.items()},
             handles=tuple(handle.id for handle in self.store.handles),

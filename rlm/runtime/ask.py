@@ -13,6 +13,7 @@ import anyio
 
 from rlm.compiler.compile import acompile, checked_place, checked_policy
 from rlm.errors import ConfigurationError, ProviderError, RlmError, ToolError, did_you_mean
+from rlm.model.given import mapping
 from rlm.model.policy import DEFAULT_RESERVE_OUTPUT, Policy
 from rlm.providers import resolve
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest, ToolCall, Wire
@@ -125,6 +126,7 @@ async def aask(
     """
     policy = checked_policy(policy)
     _check_options(tools, max_output_tokens, time_limit)
+    form = None if schema is None else mapping("schema", schema)
     provider = resolve(model)
     local = provider.name == "local"
     tools = tools or ("text" if local else "native")
@@ -155,7 +157,7 @@ async def aask(
         max_output_tokens=most,
         temperature=temperature,
         seed=seed,
-        response_format=dict(schema) if schema is not None else None,
+        response_format=form,
     )
     sent: list[gate.Sent] = []
     reply: ProviderReply | None = None

@@ -14,8 +14,9 @@ from typing import Any
 import pydantic
 from pydantic import Field
 
-from rlm.errors import DelegationError, did_you_mean
+from rlm.errors import DelegationError, did_you_mean, named
 from rlm.model.base import Noun, digest_of, plain
+from rlm.model.given import instance, several
 
 FINGERPRINT = 64
 """Hexadecimal digits of a SHA-256."""
@@ -69,7 +70,8 @@ class Commands:
 
     def __init__(self, records: Iterable[Command] = ()) -> None:
         self._records: dict[str, Command] = {}
-        for record in records:
+        for record in several("records", records):
+            instance("records", record, Command)
             if record.id in self._records:
                 raise DelegationError("ambiguous_command", f"two commands have the id {record.id!r}", {"id": record.id})
             self._records[record.id] = record
@@ -85,14 +87,16 @@ class Commands:
 
         Raises: DelegationError ``unknown_command``, ``ambiguous_command``.
         """
-        word = text.split(maxsplit=1)[0] if text.strip() else ""
+        word = next(iter(instance("text", text, str).split(maxsplit=1)), "")
         found = [record for record in self if record.trigger and record.trigger == word]
         if not found:
             known = [record.trigger for record in self if record.trigger]
             raise DelegationError("unknown_command", f"no command is triggered by {word!r}{did_you_mean(word, known)}")
         if len(found) > 1:
             ids = [record.id for record in found]
-            raise DelegationError("ambiguous_command", f"{word!r} triggers {' and '.join(ids)}", {"commands": ids})
+            raise DelegationError(
+                "ambiguous_command", f"{word!r} triggers {named(ids, joined=' and ')}", {"commands": ids}
+            )
         return found[0]
 
     def delegation(self, id: Any, fingerprint: Any) -> Delegation:

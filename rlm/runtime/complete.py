@@ -27,8 +27,8 @@ from rlm.runtime.context.store import Store
 from rlm.runtime.ledger import Account
 from rlm.runtime.operations import current_agent
 from rlm.runtime.options import Options
-from rlm.runtime.record import Host, record_run
-from rlm.runtime.replay import Replay, ReplayProvider, ReplayRetry, ended_alike
+from rlm.runtime.record import Host, record_contexts, record_run
+from rlm.runtime.replay import Recorded, Replay, ReplayProvider, ReplayRetry, ended_alike
 from rlm.runtime.roles import instruction_units
 from rlm.runtime.run import Run, Speaker, speaker_of
 from rlm.runtime.toolbox import Toolbox, registered
@@ -142,9 +142,12 @@ def _host(query: str, context: Any, options: Options, *, planned: bool) -> _Host
 
 
 def _check_evidence(query: str, options: Options) -> None:
-    """Raises: ConfigurationError for what no compile would take, and for a ``schema`` that is none."""
+    """Raises: ConfigurationError for what no compile would take, for a sensor that could say nothing, and for a
+    ``schema`` that is none."""
     evidence = {name: value for name, value in options.compile_options.items() if name in Turn.model_fields}
     turn_of(query, (), **{**evidence, "needs": options.first_needs})
+    if options.effective_sensor is not None:
+        options.effective_sensor.check()
     if options.output_schema is not None:
         from rlm.tools.schema import check_of
 
@@ -207,7 +210,7 @@ def _root(host: _Host, deadline: float) -> Agent:
         catalog=host.catalog,
         toolbox=host.toolbox,
         store=store,
-        account=Account(options.budget),
+        account=Account(options.budget) if host.replay is None else Recorded(options.budget),
         planner=host.planner,
         leaf=host.leaf,
         standing=host.standing,
@@ -241,9 +244,13 @@ async def _answered(
         nullcontext() if call is None else call.watched(outer.cancel),
     ):
         try:
+            record_run(run, host.query, host.contexts, said)
             async with _open(run.planner), _open(run.leaf):
-                await record_run(run, host.query, host.contexts, said)
-                return await (agent.answer() if plan is None else agent.follow(plan)), None
+                await record_contexts(run.trace, host.contexts)
+                value = await (agent.answer() if plan is None else agent.follow(plan))
+                if run.replay is not None:
+                    await run.replay.closes()
+                return value, None
         except RlmError as problem:
             return None, problem
         finally:
@@ -303,7 +310,8 @@ async def areplay(path: str | Path, *, trace: str | Path | None = None) -> Compl
 
     Returns: the result: the same one; ``failed`` with ``replay_differs`` where the two runs part.
 
-    Raises: ConfigurationError ``bad_trace``, ``missing_body``, ``changed_body``; OSError.
+    Raises: ConfigurationError ``bad_trace`` (with the line), ``unfinished_trace``, ``missing_body``, ``changed_body``;
+    OSError.
     """
     record = Record(path)
     said = Host(record)

@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from rlm.errors import AwaitTimeout, ConfigurationError, RunError
+from rlm.model.given import instance, several
 from rlm.runtime.cancel import CancelToken
 from rlm.runtime.complete import acomplete
 from rlm.runtime.completion import Completion
@@ -192,17 +193,20 @@ _pool = Pool()
 
 def submit(query: str, context: Any = None, *, pool: Pool | None = None, **options: Any) -> Future:
     """Start a run in the background; see ``Pool.submit``. Without a pool of one's own, 32 run at once."""
-    return (pool or _pool).submit(query, context, **options)
+    return (_pool if pool is None else instance("pool", pool, Pool)).submit(query, context, **options)
 
 
 async def gather(*futures: Future, timeout: float | None = None) -> list[Completion]:  # noqa: ASYNC109 - as in wait
     """All outcomes, in the order of the futures. Raises: AwaitTimeout; none of them is ended by that."""
+    for future in futures:
+        instance("futures", future, Future)
     return await _all(futures) if timeout is None else await _in_time(futures, timeout)
 
 
 async def as_completed(futures: Iterable[Future]) -> AsyncIterator[Future]:
     """The futures, each as soon as it is done."""
-    left = {asyncio.ensure_future(_done(future)) for future in futures}
+    wanted = [instance("futures", future, Future) for future in several("futures", futures)]
+    left = {asyncio.ensure_future(_done(future)) for future in wanted}
     try:
         while left:
             ended, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)

@@ -62,15 +62,17 @@ class Account:
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0
+    written_input_tokens: int = 0
     estimated_tokens: int = 0
     cost_usd: float | None = None
     reserved_tokens: int = 0
+    reserved_input_tokens: int = 0
     reserved_cost: float = 0.0
     _freed: anyio.Event | None = None
 
     def child(self, budget: Budget | None = None) -> Account:
         """An account that draws from this one; without a budget of its own it may take all that is left here."""
-        return Account(budget or self.budget, self)
+        return type(self)(budget or self.budget, self)
 
     # -- one by one ---------------------------------------------------------------------------------
 
@@ -111,9 +113,13 @@ class Account:
         if output < min(LEAST_OUTPUT, most_output):
             raise self._why_not(input_tokens, price)
         self.count("model_calls")
-        reservation = Reservation(input_tokens, output, price, self._line())
+        return self._promised(Reservation(input_tokens, output, price, self._line()))
+
+    @staticmethod
+    def _promised(reservation: Reservation) -> Reservation:
         for account in reservation.accounts:
             account.reserved_tokens += reservation.tokens
+            account.reserved_input_tokens += reservation.input_tokens
             account.reserved_cost += reservation.cost or 0.0
         return reservation
 
@@ -136,6 +142,7 @@ class Account:
         reservation.open = False
         for account in reservation.accounts:
             account.reserved_tokens -= reservation.tokens
+            account.reserved_input_tokens -= reservation.input_tokens
             account.reserved_cost -= reservation.cost or 0.0
         root = reservation.accounts[-1]
         if root._freed is not None:
@@ -156,6 +163,7 @@ class Account:
             account.input_tokens += taken_in
             account.output_tokens += taken_out
             account.cached_input_tokens += usage.cached_input_tokens or 0
+            account.written_input_tokens += usage.written_input_tokens or 0
             account.estimated_tokens += guessed
             if cost is not None:
                 account.cost_usd = (account.cost_usd or 0.0) + cost
@@ -168,6 +176,7 @@ class Account:
             account.input_tokens += spent.input_tokens
             account.output_tokens += spent.output_tokens
             account.cached_input_tokens += spent.cached_input_tokens
+            account.written_input_tokens += spent.written_input_tokens
             account.estimated_tokens += spent.estimated_tokens
             if spent.cost_usd is not None:
                 account.cost_usd = (account.cost_usd or 0.0) + spent.cost_usd
@@ -206,6 +215,7 @@ class Account:
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,
             cached_input_tokens=self.cached_input_tokens,
+            written_input_tokens=self.written_input_tokens,
             estimated_tokens=self.estimated_tokens,
             cost_usd=self.cost_usd,
             context_ops=self.counts.get("context_ops", 0),
@@ -213,6 +223,20 @@ class Account:
             children=self.counts.get("children", 0),
             iterations=self.counts.get("iterations", 0),
             seconds=seconds,
+        )
+
+    def charged(self) -> Spent:
+        """What this account will have taken once all that is on its way is cancelled: what was taken so far, and every
+        open reservation whole."""
+        spent, promised = self.spent(0.0), self.reserved_tokens
+        cost = spent.cost_usd if not self.reserved_cost else (spent.cost_usd or 0.0) + self.reserved_cost
+        return spent.model_copy(
+            update={
+                "input_tokens": spent.input_tokens + self.reserved_input_tokens,
+                "output_tokens": spent.output_tokens + promised - self.reserved_input_tokens,
+                "estimated_tokens": spent.estimated_tokens + promised,
+                "cost_usd": cost,
+            }
         )
 
     def _line(self) -> tuple[Account, ...]:

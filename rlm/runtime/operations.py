@@ -7,6 +7,8 @@ same facts that decided what its request showed.
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -60,29 +62,63 @@ class Operations:
                 {"capability": capability, "depth": self.agent.depth},
             )
 
+    @asynccontextmanager
+    async def _step(self) -> AsyncIterator[None]:
+        """A step while it is done; in a replay as far as it came in the recorded run, and no further."""
+        replay, call = self.run.replay, self.call
+        if replay is None:
+            yield
+            return
+        with self._spending():
+            await replay.begins(call)
+        try:
+            yield
+        except RlmError as problem:
+            if not getattr(problem, "terminal", False):
+                await replay.ends(call)
+            raise
+        await replay.ends(call)
+
+    @contextmanager
+    def _spending(self) -> Iterator[None]:
+        """Whatever is refused here is refused by the budget, or by what is left of it."""
+        try:
+            yield
+        except RlmError as problem:
+            self.run.spent(self.call, problem)
+            raise
+
     def event(self, path: str, kind: str, data: dict[str, Any]) -> None:
-        """Everything that a plan does goes into the trace."""
+        """Everything that a plan does goes into the trace; in a replay what the recorded run came to."""
+        if kind == "started" and self.run.replay is not None and not self.run.replay.began(self.call):
+            return
         self.run.trace.event("step", agent=self.agent.id, turn=self.agent.turn, step=path, what=kind, **data)
 
     # -- contexts -----------------------------------------------------------------------------------
 
     async def context(self, handle: str, action: str, arguments: dict[str, Any]) -> Any:
         """Look at a context."""
-        self.require(CONTEXT, "`context`")
-        self.agent.account.count("context_ops")
-        return await self.agent.store.act(handle, action, arguments)
+        async with self._step():
+            with self._spending():
+                self.require(CONTEXT, "`context`")
+                self.agent.account.count("context_ops")
+            return await self.agent.store.act(handle, action, arguments)
 
     async def checkpoint(self, label: str) -> None:
         """Note what is bound so far, by hash."""
-        self.run.trace.event("checkpoint", call=self.call, label=label, bound=self.run.trace.body(self.agent.partial()))
+        async with self._step():
+            bound = self.run.trace.body(self.agent.partial())
+            self.run.trace.event("checkpoint", call=self.call, label=label, bound=bound)
 
     # -- models -------------------------------------------------------------------------------------
 
     async def model(self, prompt: Prompt, schema: dict[str, Any] | None) -> Any:
         """Ask a leaf. A reply that does not follow the schema is sent back once."""
-        self.require(MODEL, "`model`")
-        said = await self._told(prompt)
-        return await self.leaf(said, schema, call=self.call)
+        async with self._step():
+            with self._spending():
+                self.require(MODEL, "`model`")
+            said = await self._told(prompt)
+            return await self.leaf(said, schema, call=self.call)
 
     async def leaf(self, said: str, schema: dict[str, Any] | None, *, call: str) -> Any:
         """The answer of a leaf to a text."""
@@ -143,28 +179,46 @@ class Operations:
 
     async def rlm(self, query: str, context: Any, plan: dict[str, Any] | None) -> Any:
         """Let a child find the answer."""
-        self.require(RECURSE, "`rlm`")
-        return await self.agent.child_answer(query, context, plan, call=self.call)
+        async with self._step():
+            with self._spending():
+                self.require(RECURSE, "`rlm`")
+            return await self.agent.child_answer(query, context, plan, call=self.call)
 
     # -- tools --------------------------------------------------------------------------------------
 
     async def tool(self, name: str, arguments: dict[str, Any]) -> Any:
         """Call a tool of the host."""
-        agent, run = self.agent, self.run
-        tool = run.toolbox.called(name)
+        async with self._step():
+            tool = self.run.toolbox.called(name)
+            with self._spending():
+                self._admit(tool)
+                self.agent.account.count("tool_calls")
+            outcome = await self._called(tool, arguments)
+        if outcome.error is not None:
+            raise _of_a_tool(error_of(outcome.error), tool)
+        return outcome.value
+
+    def _admit(self, tool: Tool) -> None:
         self.require(TOOL, "`tool`")
-        shut = agent.withheld | agent.policy.withheld
+        shut = self.agent.withheld | self.agent.policy.withheld
         if any(covers(pattern, tool.capability) for pattern in shut):
             detail = {"tool": tool.id, "capability": tool.capability}
             raise ToolError("capability_missing", f"{tool.id}: the capability {tool.capability!r} is withheld", detail)
-        agent.account.count("tool_calls")
-        purse = agent.account.child()
-        if run.replay is not None:
-            outcome = await run.replay.tool(self.call, arguments)
-            purse.charge(run.replay.took(self.call))
-        else:
-            outcome = await self._executed(tool, arguments, purse)
-        trace = run.trace
+
+    async def _called(self, tool: Tool, arguments: dict[str, Any]) -> ToolOutcome:
+        """What a call came to, which is written down; where it is ended from outside, what it took by then."""
+        replay, trace, purse = self.run.replay, self.run.trace, self.agent.account.child()
+        try:
+            if replay is None:
+                outcome = await self._executed(tool, arguments, purse)
+            else:
+                purse.charge(replay.took(self.call))
+                outcome = await replay.tool(self.call, arguments)
+        except BaseException:
+            with suppress(RunError):  # the trace cannot be written: that is known already
+                took = purse.charged().model_dump(mode="json", exclude_defaults=True)
+                trace.event("interrupted", call=self.call, tool=tool.id, took=took)
+            raise
         if trace.wanted:
             trace.event(
                 "tool",
@@ -177,9 +231,7 @@ class Operations:
                 abandoned=outcome.abandoned,
                 took=purse.spent(0.0).model_dump(mode="json", exclude_defaults=True),
             )
-        if outcome.error is not None:
-            raise _of_a_tool(error_of(outcome.error), tool)
-        return outcome.value
+        return outcome
 
     async def _executed(self, tool: Tool, arguments: dict[str, Any], purse: Account) -> ToolOutcome:
         """What a tool comes to, called for this agent."""
@@ -189,8 +241,9 @@ class Operations:
         tokens = current_agent.set(agent), current_purse.set(purse)
         try:
             async with run.calls(agent.depth):
+                workers = run.workers.at(agent.depth)
                 return await execute(
-                    tool, arguments, agent.grant, deadline=agent.deadline, workers=run.workers, origin=origin
+                    tool, arguments, agent.grant, deadline=agent.deadline, workers=workers, origin=origin
                 )
         finally:
             current_agent.reset(tokens[0])

@@ -10,6 +10,8 @@ import pydantic
 from pydantic import Field
 
 from rlm.catalog.catalog import Catalog
+from rlm.compiler.hearing import checked_sensor
+from rlm.compiler.sensor import Sensor
 from rlm.errors import ConfigurationError, did_you_mean
 from rlm.model.base import Noun, field_names
 from rlm.model.budget import Budget
@@ -52,6 +54,8 @@ class Options(Noun):
         policy: the host's policy. ``prompt_compile_mode`` replaces its mode; ``prompt_compile_options`` are further
             options of ``rlm.compile``: those in ``EVIDENCE``.
         signals: evidence for every compile; ``needs``: for the first one.
+        sensor: what scores the units of every request of the tree (``rlm.Sensor()``): by the user's text, and by what
+            a model needs; a child's task is such a need.
         skills: ``"on"`` (the bundled four), ``"off"``, or a profile; ``disable``: names to leave out.
         child_policy: what children may do: at most what this run may.
         budget: what the whole tree may take.
@@ -81,6 +85,7 @@ class Options(Noun):
     prompt_compile_options: Mapping[str, Any] = {}
     signals: Mapping[str, Any] = {}
     needs: tuple[str, ...] = ()
+    sensor: Sensor | None = None
     skills: Profile | Literal["on", "off"] = "on"
     disable: tuple[str, ...] = ()
     child_policy: Policy | None = None
@@ -124,7 +129,7 @@ class Options(Noun):
     @pydantic.field_validator("budget", mode="before")
     @classmethod
     def _budget(cls, value: Any) -> Any:
-        return Budget(**value) if isinstance(value, Mapping) else value
+        return Budget.of(value) if isinstance(value, Mapping) else value
 
     @pydantic.field_validator("tools", mode="before")
     @classmethod
@@ -140,9 +145,16 @@ class Options(Noun):
             raise ValueError(f"a list of strings is wanted, not one string: write [{value!r}]")
         return value
 
+    @pydantic.field_validator("sensor", mode="before")
+    @classmethod
+    def _sensor(cls, value: Any) -> Any:
+        return None if value is None else checked_sensor(value)
+
     @pydantic.field_validator("prompt_compile_options")
     @classmethod
     def _evidence(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        if value.get("sensor") is not None:
+            checked_sensor(value["sensor"])
         for name in value:
             if name not in EVIDENCE:
                 known = ", ".join(EVIDENCE)
@@ -165,8 +177,14 @@ class Options(Noun):
 
     @property
     def compile_options(self) -> dict[str, Any]:
-        """Further options of every compile."""
-        return {**self.prompt_compile_options, **({"signals": dict(self.signals)} if self.signals else {})}
+        """Further options of every compile, but for the sensor."""
+        options = {name: value for name, value in self.prompt_compile_options.items() if name != "sensor"}
+        return {**options, **({"signals": dict(self.signals)} if self.signals else {})}
+
+    @property
+    def effective_sensor(self) -> Sensor | None:
+        """The sensor of every compile, wherever it was given."""
+        return self.sensor if self.sensor is not None else self.prompt_compile_options.get("sensor")
 
     @property
     def effective_policy(self) -> Policy:

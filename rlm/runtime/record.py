@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,34 +34,29 @@ if TYPE_CHECKING:
 MOST_COPIED = 8 * 1024 * 1024
 """Bytes of a file that are copied into the store; a larger one is named by path and digest, and must be there."""
 
-COMPILE_OPTIONS = ("signals", "sensors", "needs", "history", "admitted")
+COMPILE_OPTIONS = ("signals", "sensors", "needs", "history", "admitted", "retained")
 """Options of ``compile`` that are JSON data as they are."""
 
 
-async def record_run(run: Run, query: str, contexts: Mapping[str, Context], plan: Mapping[str, Any] | None) -> None:
-    """The first event of a trace. What has to be read for it is read in a thread, as long as somebody waits.
+def record_run(run: Run, query: str, contexts: Iterable[str], plan: Mapping[str, Any] | None) -> None:
+    """The first event of a trace: what is known before anything is read or opened. ``contexts`` are their names.
 
-    Raises: ContextError ``unreadable``, RunError ``trace_failed``.
+    Raises: RunError ``trace_failed``.
     """
     trace = run.trace
     if not trace.wanted:
         return
-    guard = Guard(math.inf)
-    try:
-        kept = partial(_all_kept, trace, contexts, guard)
-        documents = await anyio.to_thread.run_sync(kept, abandon_on_cancel=True) if contexts else {}
-    finally:
-        guard.end()
     options = run.options
     host = {
         "query": query,
-        "contexts": documents,
+        "contexts": sorted(contexts),
         "plan": plan,
         "policy": _policy(options.effective_policy),
         "child_policy": None if options.child_policy is None else _policy(options.child_policy),
         "budget": options.budget.model_dump(exclude_unset=True),
         "schema": None if options.output_schema is None else dict(options.output_schema),
         "needs": options.needs,
+        "sensor": run.sensor,
         "compile": {key: plain(value) for key, value in options.compile_options.items() if key in COMPILE_OPTIONS},
         "max_repairs": options.max_repairs,
         "temperature": options.temperature,
@@ -74,6 +69,21 @@ async def record_run(run: Run, query: str, contexts: Mapping[str, Context], plan
         "leaf": _speaker(run.leaf),
     }
     trace.event("run", format=FORMAT, run=run.id, query=query[:200], host=trace.body(host))
+
+
+async def record_contexts(trace: Trace, contexts: Mapping[str, Context]) -> None:
+    """The contexts, by hash. They are read in a thread, as long as somebody waits.
+
+    Raises: ContextError ``unreadable``, RunError ``trace_failed``.
+    """
+    if not trace.wanted or not contexts:
+        return
+    guard = Guard(math.inf)
+    try:
+        documents = await anyio.to_thread.run_sync(partial(_all_kept, trace, contexts, guard), abandon_on_cancel=True)
+    finally:
+        guard.end()
+    trace.event("contexts", documents=trace.body(documents))
 
 
 def _policy(policy: Policy) -> dict[str, Any]:
@@ -147,8 +157,14 @@ class Host:
         self._record = record
 
     def contexts(self) -> dict[str, Context]:
-        """The contexts by name. Raises: ConfigurationError ``missing_body``, ``unreadable_file``."""
-        return {name: self._context(row) for name, row in self.said["contexts"].items()}
+        """The contexts by name. Raises: ConfigurationError ``missing_body``, ``unreadable_file``; ``unfinished_trace``
+        where the run ended while they were being recorded."""
+        if not self.said["contexts"]:
+            return {}
+        for row in self._record.of("contexts"):
+            return {name: self._context(said) for name, said in self._record.value(row["documents"]).items()}
+        ended = "this run ended before its contexts were recorded: it can be looked at, not done again"
+        raise ConfigurationError("unfinished_trace", f"{self._record.path.name}: {ended}")
 
     def catalog(self) -> Catalog:
         """A catalog with the units that there were; the caller destroys it."""

@@ -7,14 +7,15 @@ says where the two runs part.
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict, deque
-from collections.abc import Mapping
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
 from typing import Any
 
-import anyio
 import anyio.lowlevel
 
-from rlm.errors import ProviderError, RunError
+from rlm.compiler.hearing import Heard
+from rlm.errors import ProviderError, RlmError, RunError
 from rlm.model.base import canonical_json, digest_of
 from rlm.model.budget import Spent
 from rlm.providers.base import NothingOpen, ProviderReply, ProviderRequest, Usage, Wire
@@ -22,10 +23,21 @@ from rlm.providers.prices import Price
 from rlm.providers.retry import Retry
 from rlm.runtime.cancel import CancelToken
 from rlm.runtime.completion import Completion, error_of
+from rlm.runtime.halts import Halt, Halts
+from rlm.runtime.ledger import COUNTED, Account, Reservation
 from rlm.runtime.trace import Record, Trace, request_key
 from rlm.tools.outcome import ToolOutcome
 
-INTERRUPTED = ("timeout", "cancelled")
+INTERRUPTED = ((RunError.phase, "timeout"), (RunError.phase, "cancelled"))
+
+FRAME = ".0:frame"
+"""Ends the call in which an agent that was given its plan has it checked."""
+
+asking: ContextVar[str] = ContextVar("asking", default="")
+"""The call for which a request is being sent."""
+
+reserving: ContextVar[tuple[int, int] | None] = ContextVar("reserving", default=None)
+"""Tokens in and out that the next request of that call may take."""
 
 
 class Interruption(CancelToken):
@@ -42,7 +54,10 @@ class Interruption(CancelToken):
 
 
 class Replay:
-    """What was answered, by request; and what tools gave, by call. All bodies are read, and verified, at once.
+    """What happened at each call of the recorded run. All bodies are read, and verified, at once.
+
+    The ledger decides nothing here: whom the budget refused, and how far each got who worked when the run was ended,
+    depends on whose reply came first. It is in the record, and the same again.
 
     Raises: ConfigurationError ``missing_body``, ``changed_body``.
     """
@@ -50,24 +65,37 @@ class Replay:
     def __init__(self, record: Record) -> None:
         self.again: set[int] = set()
         """The identities of errors after which the recorded run tried again."""
-        self._replies: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
-        for row in record.of("reply"):
-            said = {} if "error" in row else {"reply": record.value(row["body"])}
-            self._replies[row["request"]].append({**row, **said})
-        self._unanswered = Counter(row["request"] for row in record.of("request"))
-        self._unanswered.subtract(row["request"] for row in record.of("reply"))
-        errors = [row["error"] for row in record.of("end") if row["error"] is not None]
-        kinds = [error["kind"] for error in errors if error["kind"] in INTERRUPTED]
+        ends = record.of("end")
+        errors = [row["error"] for row in ends if row["error"] is not None]
+        kinds = [error["kind"] for error in errors if (error["phase"], error["kind"]) in INTERRUPTED]
         self.interruption = Interruption(kinds[0] if kinds else "")
+        self._unfinished = not ends
+        self._halts = Halts(self._stuck)
+        self._sent = _by_call(record.of("request"))
+        self._replies = _by_call(
+            row if "error" in row else {**row, "reply": record.value(row["body"])} for row in record.of("reply")
+        )
         self._left = {row["call"]: row["left"] for row in record.of("left")}
+        self.sensor: str | None = record.value(record.events[0]["host"]).get("sensor")
+        """The name of the recorded run's sensor. It is not asked again: ``heard`` is what it said."""
+        self._heard = {
+            row["call"]: {**row, **({"scores": record.value(row["scores"])} if "scores" in row else {})}
+            for row in record.of("sensor")
+        }
         self._windows = {row["role"] in ("leaf", "guest"): row["window"] for row in record.of("request")}
         self._outcomes = {row["call"]: ToolOutcome(**record.value(row["outcome"])) for row in record.of("tool")}
-        self._took: dict[str, dict[str, Any]] = {row["call"]: row.get("took", {}) for row in record.of("tool")}
-        steps = (row for row in record.of("step") if (row.get("what"), row.get("op")) == ("started", "tool"))
-        self._begun = {f"{row['agent']}.{row['turn']}:{row['step']}" for row in steps}
+        tools = (*record.of("interrupted"), *record.of("tool"))
+        self._took: dict[str, dict[str, Any]] = {row["call"]: row.get("took", {}) for row in tools}
+        self._refused = {row["call"]: row for row in reversed(record.of("spent"))}
+        self._waited = {row["call"] for row in record.of("shared")}
+        given = {call.removesuffix(FRAME) for call in self._left if call.endswith(FRAME)}
+        self._born = {row["agent"] for row in record.of("agent")} | given
+        self._came = {_step_call(row) for row in record.of("step") if row["what"] == "started"}
+        self._done = {_step_call(row) for row in record.of("step") if row["what"] in ("bound", "failed")}
 
     def left(self, call: str, now: dict[str, Any]) -> dict[str, Any]:
         """What could still be taken at this place of the recorded run; ``now``, where it did not come there."""
+        self._halts.moved()
         found: dict[str, Any] = self._left.get(call, now)
         return found
 
@@ -75,41 +103,119 @@ class Replay:
         """Tokens that the recorded model could hold."""
         return self._windows.get(leaf)
 
-    def reply(self, request: ProviderRequest) -> ProviderReply:
-        """What was answered to this very request. Raises: what was raised then; RunError ``replay_differs``."""
-        key = request_key(request)
-        waiting = self._replies.get(key)
-        if not waiting:
-            raise RunError("replay_differs", "this request was not sent in the recorded run", {"request": key})
-        row = waiting.popleft()
-        if "error" in row:
-            problem = error_of(row["error"])
-            if any(later["call"] == row["call"] for later in waiting):
-                self.again.add(id(problem))
-            raise problem
-        return ProviderReply(**{**row["reply"], "usage": Usage(**row["usage"])})
+    # -- how far it came ----------------------------------------------------------------------------
 
-    def ends_here(self, request: ProviderRequest) -> bool:
-        """Whether this request never had its reply: something ended what waited for it. What ended the recorded run
-        from outside ends the replay here; all else happens again by itself."""
-        key = request_key(request)
-        if self._replies.get(key) or self._unanswered[key] <= 0:
-            return False
+    def began(self, call: str) -> bool:
+        """Whether the recorded run came to this step."""
+        return call in self._came
+
+    def waited(self, call: str) -> bool:
+        """Whether this step waited then for another one that had the same sub-task."""
+        return call in self._waited
+
+    async def begins(self, call: str) -> None:
+        """A step begins, where it did then. Raises: what the budget refused it with."""
+        await self._refusal(call)
+        if not self.began(call):
+            await self._halts.wait(call)
+
+    async def ends(self, call: str) -> None:
+        """A step comes to its end, where it did then."""
+        self._halts.moved()
+        if call not in self._done:
+            await self._halts.wait(call)
+
+    async def turns(self, call: str) -> None:
+        """An agent begins a turn, where it did then. Raises: what the budget refused it with."""
+        await self._refusal(f"{call}:turn")
+        if call not in self._left:
+            await self._halts.wait(call)
+
+    async def bears(self, call: str) -> None:
+        """A child of a step begins, where it did then."""
+        self._halts.moved()
+        if call not in self._born:
+            await self._halts.wait(call)
+
+    async def closes(self) -> None:
+        """The run has its value, unless it was ended from outside at the last moment."""
+        if self.interruption.kind:
+            await self._halts.wait("")
+
+    async def asks(self, call: str) -> None:
+        """A request is about to be sent, where it was then. Raises: what the budget refused it with."""
+        await self._refusal(call)
+        asking.set(call)
+        if not self._sent[call]:
+            await self._halts.wait(call)
+        self._reserve(call)
+
+    async def _refusal(self, call: str) -> None:
+        self._halts.moved()
+        row = self._refused.get(call)
+        if row is None:
+            return
+        problem = error_of(row["error"])
+        if getattr(problem, "terminal", False):
+            await self._halts.wait(call, problem, row["n"])
+        raise problem
+
+    def _reserve(self, call: str) -> None:
+        """The next request of the call may take what it could take then."""
+        reserving.set(tuple(self._sent[call][0]["reserved"]) if self._sent[call] else None)
+
+    def _stuck(self, halt: Halt) -> RlmError | None:
+        """Nobody moves: what ended the recorded run from outside ends the replay; else the two part."""
+        where = {"call": halt.call}
         if self.interruption.kind:
             self.interruption.cancel()
-        return True
+            return None
+        if self._unfinished:
+            return RunError("replay_differs", "the trace has no end: the recorded run came no further than here", where)
+        return RunError("replay_differs", f"the recorded run did not come further than {halt.call}", where)
+
+    # -- what was said ------------------------------------------------------------------------------
+
+    async def answer(self, request: ProviderRequest) -> ProviderReply:
+        """What was answered to this call's request. Raises: what was raised then; RunError ``replay_differs``."""
+        call = asking.get()
+        self._halts.moved()
+        if not self._sent[call]:
+            await self._halts.wait(call)
+        sent = self._sent[call].popleft()
+        if sent["request"] != request_key(request):
+            where = {"call": call, "request": sent["request"]}
+            raise RunError("replay_differs", f"the request at {call} is not the one that was sent then", where)
+        self._reserve(call)
+        if not self._replies[call]:  # something ended the wait for it
+            await self._halts.wait(call)
+        row = self._replies[call].popleft()
+        if "error" not in row:
+            return ProviderReply(**{**row["reply"], "usage": Usage(**row["usage"])})
+        problem = error_of(row["error"])
+        if problem.detail.get("source") == "deadline":
+            await self._halts.wait(call, problem, row["n"])
+        if self._sent[call]:
+            self.again.add(id(problem))
+        raise problem
+
+    async def heard(self, call: str) -> Heard:
+        """What the sensor said of this request. Raises: what was raised then."""
+        self._halts.moved()
+        row = self._heard.get(call, {})
+        if "error" in row:
+            raise error_of(row["error"])
+        if "scores" not in row:  # something ended the wait for it, or came before
+            await self._halts.wait(call)
+        await anyio.lowlevel.checkpoint()
+        found: Heard = row["scores"]
+        return found
 
     async def tool(self, call: str, arguments: Any) -> ToolOutcome:
-        """What a tool gave at this call; the end of the replay, where the recorded run was interrupted in it.
-
-        Raises: RunError ``replay_differs``.
-        """
+        """What a tool gave at this call. Raises: RunError ``replay_differs``."""
         outcome = self._outcomes.get(call)
-        if outcome is None and call in self._begun and self.interruption.kind:
-            self.interruption.cancel()
-            await anyio.sleep_forever()
         if outcome is None:
-            raise RunError("replay_differs", f"no tool was called at {call} in the recorded run", {"call": call})
+            await self._halts.wait(call)
         edited = outcome.consent is not None and outcome.consent.edited
         if not edited and digest_of(arguments) != digest_of(outcome.arguments):
             raise RunError("replay_differs", f"{outcome.tool} was called with other arguments", {"call": call})
@@ -118,6 +224,40 @@ class Replay:
     def took(self, call: str) -> Spent:
         """What the handler's requests and children took during this call: they are not sent or made again."""
         return Spent(**self._took.get(call, {}))
+
+
+def _by_call(rows: Iterable[dict[str, Any]]) -> defaultdict[str, deque[dict[str, Any]]]:
+    found: defaultdict[str, deque[dict[str, Any]]] = defaultdict(deque)
+    for row in rows:
+        found[row["call"]].append(row)
+    return found
+
+
+def _step_call(row: Mapping[str, Any]) -> str:
+    """A step by the name that its calls have."""
+    return f"{row['agent']}.{row['turn']}:{row['step']}"
+
+
+class Recorded(Account):
+    """The account of a replay: what is taken is counted, and nothing is refused but turns, which are an agent's own."""
+
+    def count(self, what: str) -> None:
+        """As ``Account.count``."""
+        if what == "turns":
+            super().count(what)
+        else:
+            self._add(what, self._line())
+
+    def reserve(self, input_tokens: int, most_output: int, price: Price | None) -> Reservation:
+        """What the same request could take then, and one model call."""
+        self.count("model_calls")
+        taken_in, taken_out = reserving.get() or (input_tokens, most_output)
+        return self._promised(Reservation(taken_in, taken_out, price, self._line()))
+
+    def left(self) -> dict[str, Any]:
+        """The whole budget: what was left of it then is in the record."""
+        caps = (*COUNTED.values(), "max_total_tokens")
+        return {cap: min(getattr(account.budget, cap) for account in self._line()) for cap in caps}
 
 
 def ended_alike(record: Record, now: Completion) -> Completion:
@@ -168,6 +308,4 @@ class ReplayProvider(NothingOpen):
     async def send(self, request: ProviderRequest, body: bytes, on_text: Any = None) -> ProviderReply:
         """The recorded reply to this request."""
         await anyio.lowlevel.checkpoint()
-        if self._replay.ends_here(request):
-            await anyio.sleep_forever()
-        return self._replay.reply(request)
+        return await self._replay.answer(request)

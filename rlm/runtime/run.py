@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,7 @@ import anyio.to_thread
 
 from rlm.catalog.catalog import Catalog
 from rlm.compiler.compile import compile as compiled_view
+from rlm.compiler.hearing import Heard, heard
 from rlm.compiler.tokens import counter
 from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError
 from rlm.model.policy import Policy
@@ -36,6 +39,12 @@ if TYPE_CHECKING:
     from rlm.compiler.view import CompiledContext
     from rlm.runtime.context.store import Store
     from rlm.runtime.replay import Replay
+
+MOST_EARS = 8
+"""So many threads ask the sensor at the same time."""
+
+MOST_TOLD = 256
+"""Texts of which it is remembered what the sensor said."""
 
 MOST_WINDOW = 2**40
 """Tokens: no model has so many; a provider that says more is mistaken."""
@@ -89,17 +98,33 @@ class Run:
     replay: Replay | None = None
     over: bool = False
     slots: anyio.CapacityLimiter = field(init=False)
+    ears: anyio.CapacityLimiter = field(init=False)
     workers: Workers = field(init=False)
     loop: Any = field(default_factory=anyio.lowlevel.current_token)
     windows: dict[Provider, int | None] = field(default_factory=dict)
+    _told: dict[tuple[int, str, tuple[str, ...]], Heard] = field(default_factory=dict)
     _places: dict[tuple[str, int], anyio.CapacityLimiter] = field(default_factory=dict)
     _shared: dict[Hashable, _Shared] = field(default_factory=dict)
-    _waiting: list[tuple[frozenset[str], str]] = field(default_factory=list)
+    _begun: defaultdict[Hashable, anyio.Event] = field(default_factory=lambda: defaultdict(anyio.Event))
 
     def __post_init__(self) -> None:
-        width = self.options.budget.max_concurrent_subcalls
-        self.slots = anyio.CapacityLimiter(width)
-        self.workers = Workers(width)
+        self.slots = anyio.CapacityLimiter(self.width)
+        self.ears = anyio.CapacityLimiter(MOST_EARS)  # who waits for vectors keeps no thread that others need
+        self.workers = Workers(self.options.budget.max_concurrent_subcalls)
+
+    @property
+    def width(self) -> float:
+        """How much works at the same moment. In a replay nothing works; and who waits there for the end, as he did when
+        the recorded run was ended, must not keep a place from those who came further."""
+        return math.inf if self.replay is not None else self.options.budget.max_concurrent_subcalls
+
+    @property
+    def sensor(self) -> str | None:
+        """The name of the sensor with which every request is compiled."""
+        if self.replay is not None:
+            return self.replay.sensor
+        sensor = self.options.effective_sensor
+        return None if sensor is None else sensor.name
 
     def speaker(self, role: Role) -> Speaker:
         """Who answers a request of this role. Raises: ConfigurationError ``no_model``."""
@@ -118,8 +143,7 @@ class Run:
         return self._limiter("calls", depth)
 
     def _limiter(self, what: str, depth: int) -> anyio.CapacityLimiter:
-        width = self.options.budget.max_concurrent_subcalls
-        return self._places.setdefault((what, depth), anyio.CapacityLimiter(width))
+        return self._places.setdefault((what, depth), anyio.CapacityLimiter(self.width))
 
     def left(self, call: str, account: Account) -> dict[str, Any]:
         """What may still be taken at this place of the run, by budget field. Who works side by side sees it in the
@@ -128,29 +152,29 @@ class Run:
         self.trace.event("left", call=call, left=found)
         return found
 
-    async def shared(self, key: Hashable, lineage: tuple[str, ...], work: Callable[[], Awaitable[Any]]) -> Any:
+    def spent(self, call: str, problem: RlmError) -> None:
+        """Write down what the ledger, or what it left, refused: who works side by side is refused in the order of
+        replies, so a replay goes by what was said then."""
+        if problem.kind in ("budget_exhausted", "max_iterations", "operation_not_allowed", "capability_missing"):
+            self.trace.event("spent", call=call, error=problem.to_dict())
+
+    async def shared(self, key: Hashable, call: str, work: Callable[[], Awaitable[Any]]) -> Any:
         """The value of ``work``, done once for each key: who comes later gets the value, and waits for it where it is
         not there yet. A failure is shared with those who wait for it; what ended the first from outside (its deadline,
         its budget) is nobody else's, and the next one does the work then.
 
-        Args:
-            lineage: the digests of the tasks that wait for this one; the last is that of ``work``.
-
-        Raises: what ``work`` raised; RunError ``cycle`` where the first waits for one of the lineage itself.
+        The key says at which depth the work is done. Who waits is less deep, and holds no place that it needs: so
+        nobody waits in a circle. In a replay it is done by the ``call`` that did it then.
         """
-        *waiting, task = lineage
+        if self.replay is not None and self.replay.waited(call):
+            await self._begun[key].wait()
         while (known := self._shared.get(key)) is not None:
-            if self._waits_for(task, waiting):
-                raise RunError("cycle", "whoever does this task waits for the one that asks for it")
-            entry = (frozenset(waiting), task)
-            self._waiting.append(entry)
-            try:
-                await known.done.wait()
-            finally:
-                self._waiting.remove(entry)
+            self.trace.event("shared", call=call)
+            await known.done.wait()
             if not known.ended_early:
                 return known.result()
         mine = self._shared[key] = _Shared()
+        self._begun[key].set()
         try:
             mine.value = await work()
         except RlmError as problem:
@@ -165,15 +189,6 @@ class Run:
             mine.done.set()
         return mine.result()
 
-    def _waits_for(self, task: str, others: Collection[str]) -> bool:
-        """Whether somebody who works on ``task``, at any depth, waits for one of the others."""
-        reached = [task]
-        for each in reached:
-            if each in others:
-                return True
-            reached += [goal for line, goal in self._waiting if each in line and goal not in reached]
-        return False
-
     # -- the one way to send ------------------------------------------------------------------------
 
     async def compiled(self, asked: Asked) -> CompiledContext:
@@ -182,6 +197,9 @@ class Run:
         there = self.catalog.units
         standing = tuple(unit for unit in (*self.standing, *asked.standing) if unit.id not in there)
         policy = fitted(agent_policy(asked.policy, asked.withheld, standing), window)[0]
+        options = {**self.options.compile_options, "needs": asked.needs}
+        if self.sensor is not None:
+            options["sensors"] = {**dict(options.get("sensors") or {}), **await self._heard(asked)}
         compiled = partial(
             compiled_view,
             self.catalog,
@@ -191,9 +209,37 @@ class Run:
             tail=asked.tail,
             standing=standing,
             tools="text",
-            **{**self.options.compile_options, "needs": asked.needs},
+            **options,
         )
         return await anyio.to_thread.run_sync(compiled, abandon_on_cancel=True)  # a deadline does not wait for it
+
+    async def _heard(self, asked: Asked) -> Heard:
+        """What the sensor says of a request, which is written down: a replay has no sensor.
+
+        Raises: ConfigurationError ``bad_embedder``; in a replay what was raised then, or RunError ``replay_differs``.
+        """
+        row: dict[str, Any] = {}  # as it stays where something ends the wait for the sensor
+        try:
+            found = await (self._scores(asked) if self.replay is None else self.replay.heard(asked.call))
+            row = {"scores": self.trace.body(found)} if self.trace.wanted else {}
+        except RlmError as problem:
+            row = {"error": problem.to_dict()}
+            raise
+        finally:
+            self.trace.event("sensor", call=asked.call, **row)
+        return found
+
+    async def _scores(self, asked: Asked) -> Heard:
+        """The same, asked of the sensor: in a thread, and once for the same words."""
+        sensor, key = self.options.effective_sensor, (self.catalog.revision, asked.text, asked.needs)
+        found = self._told.get(key)
+        if found is None and sensor is not None:
+            listen = partial(heard, sensor, self.catalog, asked.text, asked.needs)
+            found = await anyio.to_thread.run_sync(listen, abandon_on_cancel=True, limiter=self.ears)
+            if len(self._told) >= MOST_TOLD:
+                self._told.clear()
+            self._told[key] = found
+        return found or {}
 
     async def _window(self, provider: Provider) -> int | None:
         """Tokens that a provider's model can hold; asked once in a run.
@@ -234,7 +280,12 @@ class Run:
             attempt=self._attempt(asked, view, speaker.provider),
         )
         try:
+            if self.replay is not None:
+                await self.replay.asks(asked.call)
             return await gate.send(speaker.provider, request, deadline=asked.deadline, passage=passage)
+        except RunError as problem:
+            self.spent(asked.call, problem)
+            raise
         except ProviderError as problem:
             if problem.kind == "timeout" and problem.detail.get("source") == "deadline":
                 raise RunError("timeout", problem.message, problem.detail) from None

@@ -19,6 +19,7 @@ from pydantic import Field
 from rlm.errors import ConfigurationError, RlmError, RunError, TimeoutPolicyError
 from rlm.model.base import Noun
 from rlm.model.budget import Budget, Spent
+from rlm.model.given import mapping
 from rlm.model.policy import Policy
 from rlm.runtime.agent import SUBAGENT, Agent
 from rlm.runtime.answer import Outcome
@@ -160,7 +161,7 @@ def subagent_tool(
     Raises: ConfigurationError for timeouts or options that cannot be.
     """
     policy = _timeouts(timeouts, subagent_timeout_default, subagent_timeout_max, subagent_timeout_grace)
-    base = Options.of(**(options or {}))
+    base = Options.of(**mapping("options", options or {}))
     if policy.default is None and base.budget.time_limit > policy.maximum and _says_time(base):
         raise ConfigurationError(
             "invalid_field",
@@ -270,7 +271,7 @@ def _timeouts(
     named = {name: value for name, value in named.items() if value is not None}
     if isinstance(given, SubagentTimeouts):
         return given.model_copy(update=named)
-    return SubagentTimeouts(**{**(given or {}), **named})
+    return SubagentTimeouts(**{**mapping("timeouts", given or {}, "SubagentTimeouts or a mapping"), **named})
 
 
 def _default_of(base: Options) -> float:

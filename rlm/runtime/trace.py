@@ -19,9 +19,11 @@ from typing import Any
 
 from rlm.errors import ConfigurationError, RunError
 from rlm.model.base import canonical_json, digest_of
+from rlm.model.given import checked_path
 from rlm.providers.base import ProviderRequest
+from rlm.runtime.events import problem_of_event
 
-FORMAT = 1
+FORMAT = 2
 SUFFIX = ".jsonl"
 STORE = ".d"
 
@@ -189,27 +191,31 @@ class Record:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = checked_path("path", path)
         if self.path.suffix != SUFFIX:
             raise ConfigurationError("wrong_suffix", f"a trace is called *{SUFFIX}, not {self.path.name!r}")
         self.store = self.path.with_name(self.path.name + STORE)
         self.events: tuple[Event, ...] = tuple(self._read())
-        if not self.events or self.events[0].get("event") != "run" or self.events[0].get("format") != FORMAT:
-            raise ConfigurationError("bad_trace", f"{self.path.name}: this is no trace of format {FORMAT}")
+        if not self.events:
+            raise self._bad(1, f"this is no trace of format {FORMAT}")
 
     def _read(self) -> list[Event]:
         rows: list[Event] = []
-        with self.path.open(encoding="utf-8") as file:
+        with self.path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 try:
-                    row = json.loads(line)
+                    row = json.loads(line.decode("utf-8"))
                 except (ValueError, RecursionError) as problem:
-                    if number == len(rows) + 1 and not line.endswith("\n"):
+                    if not line.endswith(b"\n"):
                         break  # the process ended while it wrote this line
                     raise self._bad(number, str(problem)) from None
-                if not isinstance(row, Mapping) or not isinstance(row.get("event"), str):
-                    raise self._bad(number, "no event")
-                rows.append(dict(row))
+                began = row if isinstance(row, Mapping) else {}
+                if number == 1 and (began.get("event"), began.get("format")) != ("run", FORMAT):
+                    raise self._bad(1, f"this is no trace of format {FORMAT}")
+                wrong = problem_of_event(row)
+                if wrong is not None:
+                    raise self._bad(number, wrong)
+                rows.append(row)
         return rows
 
     def _bad(self, number: int, what: str) -> ConfigurationError:
@@ -225,7 +231,8 @@ class Record:
         Raises: ConfigurationError ``missing_body`` or ``changed_body``.
         """
         if not _HASH.fullmatch(str(digest)):
-            raise ConfigurationError("bad_trace", f"{self.path.name}: {str(digest)[:80]!r} is no hash")
+            given = str(digest)[:80]
+            raise ConfigurationError("bad_trace", f"{self.path.name}: {given!r} is no hash", {"body": given})
         try:
             data = (self.store / digest).read_bytes()
         except FileNotFoundError:
@@ -235,5 +242,9 @@ class Record:
         return data
 
     def value(self, digest: str) -> Any:
-        """A stored body that is JSON, as data."""
-        return json.loads(self.body(digest))
+        """A stored body that is JSON, as data. Raises: as ``body``; ConfigurationError ``bad_trace``."""
+        try:
+            return json.loads(self.body(digest))
+        except (ValueError, RecursionError) as problem:
+            what = f"{self.store.name}: body {digest[:12]} is no JSON: {problem}"
+            raise ConfigurationError("bad_trace", what, {"body": digest}) from None

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rlm.errors import CatalogError, ConfigurationError
+from rlm.model.given import checked_path
 from rlm.skills.confine import Parts, Root, folder_below, is_link, read_at, root_at, walked
 from rlm.skills.discover import Candidate, Walk
 from rlm.skills.findings import Finding, Refused, Verdict, finding, quoted, told, verdict
@@ -124,7 +125,7 @@ def load(
         ConfigurationError: ``bad_scope``, ``wrong_type``.
     """
     policy = _checked_policy(policy)
-    loading = _Loading(Path(path), policy, _checked_scope(scope), strict)
+    loading = _Loading(checked_path("path", path), policy, _checked_scope(scope), strict)
     return Library(str(path), scope, tuple(loading.entries()))
 
 

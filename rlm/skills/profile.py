@@ -19,8 +19,9 @@ from typing import Any
 import pydantic
 from pydantic import Field
 
-from rlm.errors import ConfigurationError, did_you_mean
+from rlm.errors import ConfigurationError, did_you_mean, named
 from rlm.model.base import Noun, digest_of, plain
+from rlm.model.given import instance
 from rlm.model.unit import Kind, Unit
 from rlm.skills.library import load
 
@@ -54,7 +55,7 @@ class Pin(Noun):
         Raises:
             ConfigurationError: ``unknown_skill``, with the closest name.
         """
-        plain_name = _name(name)
+        plain_name = _name(instance("name", name, str))
         if plain_name not in BUNDLED:
             hint = did_you_mean(plain_name, BUNDLED)
             raise ConfigurationError(
@@ -74,7 +75,7 @@ class Pin(Noun):
         """
         skills = load(path, scope="host").raise_for_refused().skills
         if len(skills) != 1:
-            found = ", ".join(sorted(skill.name for skill in skills)) or "none"
+            found = named(sorted(skill.name for skill in skills)) or "none"
             raise ConfigurationError(
                 "one_skill", f"{path} must hold one skill, and holds {found}: name its folder", {"path": str(path)}
             )

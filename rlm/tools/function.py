@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, Unpack, overload
 
 from rlm.errors import ConfigurationError, ToolError, did_you_mean
+from rlm.model.given import instance
 from rlm.model.unit import Provenance, Unit
 from rlm.tools.cancellation import Cancellation
-from rlm.tools.tool import Effect, Place, Projection, Tool
+from rlm.tools.tool import Effect, Place, Projection, Tool, member_of
 
 __all__ = ["Effect", "Place", "Projection", "Tool", "as_tool", "binder_of", "schema_of", "tool", "tool_unit"]
 
@@ -64,14 +65,13 @@ def tool(
             {"option": option},
         )
     given: dict[str, Any] = {"effect": Effect.WRITE, **options}
-    if given["effect"] not in Effect._value2member_map_:
-        hint = did_you_mean(str(given["effect"]), list(Effect))
-        raise ConfigurationError("unknown_effect", f"effect {given['effect']!r} is none of {', '.join(Effect)}{hint}")
+    given["effect"] = member_of(Effect, given["effect"], "unknown_effect", "effect")
 
     def make(function: Callable[..., Any]) -> Tool:
+        described = given.get("description") or getattr(function, "__doc__", None) or ""
         own = {
             "name": given.get("name") or _name_of(function),
-            "description": inspect.cleandoc(given.get("description") or function.__doc__ or ""),
+            "description": inspect.cleandoc(instance("description", described, str)),
             "schema": given.get("schema") or schema_of(function),
             "typed": given.get("schema") is None,
         }
@@ -96,7 +96,11 @@ def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
     import pydantic
 
     subject = f"function {getattr(function, '__name__', function)!r}"
-    for parameter in inspect.signature(function).parameters.values():
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError as problem:  # a type or a function of C that does not say
+        raise ConfigurationError("no_schema", f"{subject}: {problem}") from None
+    for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise ConfigurationError("no_schema", f"{subject}: parameter {parameter.name!r} cannot be passed by name")
     try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rlm.errors import ConfigurationError, did_you_mean
+from rlm.model.given import instance
 from rlm.model.policy import Policy, covers
 from rlm.model.unit import Trust
 from rlm.tools.authority import (
@@ -49,9 +50,8 @@ class Grant:
     def __post_init__(self) -> None:
         for name in ("capabilities", "effects"):
             value = getattr(self, name)
-            if isinstance(value, str):
-                raise ConfigurationError("invalid_grant", f"{name}: a set of strings is wanted: write {{{value!r}}}")
-            object.__setattr__(self, name, None if value is None else frozenset(value))
+            if name == "effects" or value is not None:
+                object.__setattr__(self, name, _strings(name, value))
         object.__setattr__(self, "effects", frozenset(_word(Effect, effect) for effect in self.effects))
         object.__setattr__(self, "ceiling", None if self.ceiling is None else _word(Tier, self.ceiling))
         if self.approve is not None and not callable(self.approve):
@@ -62,6 +62,7 @@ class Grant:
     @classmethod
     def of(cls, policy: Policy, **fields: Any) -> Grant:
         """The grant with a policy's capabilities; ``fields`` are further fields of the grant."""
+        instance("policy", policy, Policy)
         return cls(capabilities=policy.capabilities, **fields)
 
     def begun(self) -> Grant:
@@ -91,10 +92,10 @@ class Grant:
         """
         fields: dict[str, Any] = {}
         if capabilities is not _SAME:
-            child = None if capabilities is None else frozenset(capabilities)
+            child = None if capabilities is None else _strings("capabilities", capabilities)
             fields["capabilities"] = self._subset(child)
         if effects is not _SAME:
-            fields["effects"] = frozenset(_word(Effect, effect) for effect in effects)
+            fields["effects"] = frozenset(_word(Effect, effect) for effect in _strings("effects", effects))
             wider = sorted(effect.value for effect in fields["effects"] - self.effects)
             if wider:
                 raise _wider("effects", wider)
@@ -111,6 +112,15 @@ class Grant:
         return child
 
 
+def _strings(name: str, given: Any) -> frozenset[str]:
+    if isinstance(given, str):
+        raise ConfigurationError("invalid_grant", f"{name}: a set of strings is wanted: write {{{given!r}}}")
+    items = tuple(given) if isinstance(given, Iterable) else (given,)
+    if not isinstance(given, Iterable) or not all(isinstance(item, str) for item in items):
+        raise ConfigurationError("invalid_grant", f"{name}: a set of strings is wanted, not {given!r}")
+    return frozenset(items)
+
+
 def _callable(authority: Any) -> Callable[..., Any]:
     if isinstance(authority, str):
         decision_of(authority)
@@ -121,7 +131,7 @@ def _callable(authority: Any) -> Callable[..., Any]:
 
 
 def _word(words: Any, given: Any) -> Any:
-    if given not in words._value2member_map_:
+    if not isinstance(given, str) or given not in words._value2member_map_:
         hint = did_you_mean(str(given), list(words))
         raise ConfigurationError("invalid_grant", f"{given!r} is none of {', '.join(words)}{hint}")
     return words(given)

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rlm.errors import ConfigurationError, ToolError, did_you_mean
+from rlm.errors import ConfigurationError, ToolError, did_you_mean, named
+from rlm.model.given import instance, several
 from rlm.model.unit import Unit
 from rlm.tools.function import as_tool, tool_unit
 from rlm.tools.tool import Tool
@@ -23,7 +24,7 @@ class Registry:
         self._guard = threading.RLock()
         self._tools: dict[str, Tool] = {}
         self._revision = 0
-        self.add(*tools)
+        self.add(*several("tools", tools))
 
     def __repr__(self) -> str:
         return f"<Registry of {len(self)} tools, revision {self.revision}>"
@@ -35,8 +36,8 @@ class Registry:
         with self._guard:
             return iter(list(self._tools.values()))
 
-    def __contains__(self, name: str) -> bool:
-        return len(self._matches(name)) == 1
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and len(self._matches(name)) == 1
 
     def __getitem__(self, name: str) -> Tool:
         return self.lookup(name)
@@ -84,12 +85,11 @@ class Registry:
 
         Raises: ToolError ``unknown_tool``, ``ambiguous_tool``.
         """
-        found = self._matches(name)
+        found = self._matches(instance("name", name, str))
         if len(found) > 1:
             ids = [item.id for item in found]
-            raise ToolError(
-                "ambiguous_tool", f"{name!r} may be {' or '.join(ids)}: write the id", {"name": name, "tools": ids}
-            )
+            may_be = named(ids, joined=" or ")
+            raise ToolError("ambiguous_tool", f"{name!r} may be {may_be}: write the id", {"name": name, "tools": ids})
         if not found:
             raise self._unknown(name)
         return found[0]

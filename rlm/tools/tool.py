@@ -6,7 +6,7 @@ import enum
 import inspect
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -99,12 +99,15 @@ class Tool:
     typed: bool = False
 
     def __post_init__(self) -> None:
-        self._set("effect", _member(Effect, self.effect, "unknown_effect", "effect"))
-        self._set("projection", _member(Projection, self.projection, "unknown_projection", "projection"))
+        self._set("effect", member_of(Effect, self.effect, "unknown_effect", "effect"))
+        self._set("projection", member_of(Projection, self.projection, "unknown_projection", "projection"))
         self._set("preflight_enforces", _names(self, "preflight_enforces"))
         self._set("environment", _names(self, "environment"))
         self._set("capability", self.capability or self.id)
         self._check()
+
+    def __hash__(self) -> int:
+        return hash(self.id)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.handler(*args, **kwargs)
@@ -213,8 +216,8 @@ def address_of(handler: Callable[..., Any]) -> str | None:
     return f"{name}:{path}" if found is handler else None
 
 
-def _member(words: type[enum.StrEnum], given: Any, kind: str, field: str) -> Any:
-    if given not in words._value2member_map_:
+def member_of(words: type[enum.StrEnum], given: Any, kind: str, field: str) -> Any:
+    if not isinstance(given, str) or given not in words._value2member_map_:
         hint = did_you_mean(str(given), list(words))
         raise ConfigurationError(kind, f"{field} {given!r} is none of {', '.join(words)}{hint}")
     return words(given)
@@ -224,7 +227,10 @@ def _names(tool: Tool, field: str) -> tuple[str, ...]:
     given = getattr(tool, field)
     if isinstance(given, str):
         raise tool._invalid(f"{field}: a collection of strings is wanted, not one string: write [{given!r}]")
-    return tuple(given)
+    items = tuple(given) if isinstance(given, Iterable) else (given,)
+    if not isinstance(given, Iterable) or not all(isinstance(item, str) for item in items):
+        raise tool._invalid(f"{field} {given!r}: a collection of strings is wanted")
+    return items
 
 
 def _described(handler: Callable[..., Any]) -> str:

@@ -161,13 +161,23 @@ class Workers:
     """
 
     def __init__(self, slots: int = DEFAULT_SLOTS) -> None:
+        self._slots = slots
         self._limiter = anyio.CapacityLimiter(slots)
         self._abandoned: dict[Work, None] = {}
+        self._levels: dict[int, Workers] = {}
+
+    def at(self, depth: int) -> Workers:
+        """The slots for handlers of agents at one depth of the tree. Each depth has its own, as many as all others: a
+        handler that waits for a subagent never keeps a handler of that subagent from starting."""
+        if depth not in self._levels:
+            self._levels[depth] = Workers(self._slots)
+        return self._levels[depth]
 
     @property
     def abandoned(self) -> tuple[str, ...]:
-        """The names of work that was left behind and still runs."""
-        return tuple(work.name for work in self._abandoned)
+        """The names of work that was left behind and still runs, at whatever depth."""
+        deeper = [name for level in self._levels.values() for name in level.abandoned]
+        return (*(work.name for work in self._abandoned), *deeper)
 
     @property
     def free(self) -> int:

@@ -39,12 +39,15 @@ async def test_the_headers_are_anthropics(loopback: Loopback) -> None:
 
 async def test_the_usage_is_the_servers_count_with_what_was_cached(loopback: Loopback) -> None:
     loopback.script(answers("one two three", cached=4))
-    for wire in ("openai", "anthropic"):
+    for wire, written in (("openai", None), ("anthropic", 0)):
         reply = await sent(provider(loopback, wire), a_request("how many tokens are these?"))
         counted = loopback.exchanges[-1]
         assert counted.usage_told
         assert reply.usage == Usage(
-            input_tokens=counted.tokens_in, output_tokens=counted.tokens_out, cached_input_tokens=4
+            input_tokens=counted.tokens_in,
+            output_tokens=counted.tokens_out,
+            cached_input_tokens=4,
+            written_input_tokens=written,
         )
     assert loopback.tokens_out == 2 * loopback.exchanges[0].tokens_out > 0
 

@@ -131,7 +131,7 @@ def test_a_reply_is_read_whole() -> None:
         ToolCall(id="toolu_1", name="f", arguments='{"a": "é"}'),
         ToolCall(id="call_4", name="g", arguments="{}"),
     )
-    assert read.usage == Usage(input_tokens=113, output_tokens=2, cached_input_tokens=100)
+    assert read.usage == Usage(input_tokens=113, output_tokens=2, cached_input_tokens=100, written_input_tokens=10)
 
 
 def test_lone_surrogates_are_replaced() -> None:
@@ -147,6 +147,15 @@ def test_lone_surrogates_are_replaced() -> None:
         ({"input_tokens": 4}, Usage(input_tokens=4)),
         ({"output_tokens": 4, "cache_read_input_tokens": 9}, Usage(output_tokens=4, cached_input_tokens=9)),
         ({"input_tokens": 4, "cache_creation_input_tokens": None}, Usage(input_tokens=4)),
+        (
+            {"input_tokens": 4, "cache_creation": {"ephemeral_5m_input_tokens": 3, "ephemeral_1h_input_tokens": 2}},
+            Usage(input_tokens=9, written_input_tokens=5, hour_input_tokens=2),
+        ),
+        (
+            {"input_tokens": 4, "cache_creation_input_tokens": 7, "cache_creation": {"ephemeral_1h_input_tokens": "x"}},
+            Usage(input_tokens=11, written_input_tokens=7),
+        ),
+        ({"input_tokens": 4, "cache_creation": {}}, Usage(input_tokens=4)),
     ],
 )
 def test_usage_is_what_was_said_and_never_a_guess(said: Any, usage: Usage) -> None:

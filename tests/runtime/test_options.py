@@ -27,6 +27,8 @@ WRONG = [
     ({"prompt_compile_options": {"policy": rlm.Policy()}}, "policy"),
     ({"signals": {"x": object()}}, "signals"),
     ({"needs": "x"}, "needs"),
+    ({"sensor": 5}, "a Sensor is wanted"),
+    ({"prompt_compile_options": {"sensor": 5}}, "a Sensor is wanted"),
     ({"needs": ["\ud800"]}, "needs"),
     ({"skills": "of"}, "off"),
     ({"disable": [5]}, "disable"),

@@ -240,7 +240,8 @@ async def one_round(seed: int, runs: int, roots: list[Agent], accounts: list[Acc
 
 
 def assert_all_places_are_free(run: Run) -> None:
-    limiters = [run.slots, run.workers._limiter, *run._places.values()]
+    workers = [run.workers, *run.workers._levels.values()]
+    limiters = [run.slots, *(each._limiter for each in workers), *run._places.values()]
     assert [limiter.borrowed_tokens for limiter in limiters] == [0] * len(limiters)
     assert [limiter.statistics().tasks_waiting for limiter in limiters] == [0] * len(limiters)
 

@@ -29,7 +29,7 @@ def side_by_side(*steps: dict) -> dict:
     return {"op": "parallel", "plans": [{"steps": [step]} for step in steps], "bind": "both"}
 
 
-def test_tasks_that_would_wait_for_each_other_are_refused_at_once():
+def test_tasks_that_ask_for_each_other_are_refused_where_they_come_round():
     def answer(request):
         task = task_of(request)
         if task == "root":
@@ -39,7 +39,7 @@ def test_tasks_that_would_wait_for_each_other_are_refused_at_once():
         return plan(child("B" if task == "A" else "A", "x"), final([task, var("x")]))
 
     result = rlm.complete("root", model=ScriptedProvider(answer), budget=DEEP)
-    assert sorted(map(str, result.unwrap())) in (["['A', 'gave up']", "gave up"], ["['B', 'gave up']", "gave up"])
+    assert result.unwrap() == [["A", "gave up"], ["B", "gave up"]]
     assert result.usage.seconds < 10
 
 
@@ -107,7 +107,7 @@ def test_a_context_is_not_shared_with_who_was_not_given_it():
 
 
 def test_an_answer_is_not_shared_with_who_may_do_less():
-    """A subagent without the tool asks what a child with it has found."""
+    """A subagent without the tool asks what a child of its depth, which has it, was told."""
 
     @rlm.tool(effect="read")
     def vault() -> str:
@@ -118,9 +118,9 @@ def test_an_answer_is_not_shared_with_who_may_do_less():
         task = task_of(request)
         if task == "root":
             return plan(
-                child("open", "a"), tool("rlm_subagent", "s", query="less"), final([var("a"), var("s", "value")])
+                child("more", "a"), tool("rlm_subagent", "s", query="less"), final([var("a"), var("s", "value")])
             )
-        if task == "less":
+        if task in ("more", "less"):
             return plan(child("open", "x"), final(var("x")))
         if "## vault" in shown(request):
             return plan(tool("vault", "v"), final(var("v")))

@@ -345,3 +345,21 @@ def test_a_changed_long_skill_leaves_none_of_its_old_sections(root: Path) -> Non
     assert len(before) > 5
     assert after == ("skill:demo",)
     assert list(catalog.units) == ["skill:demo"]
+
+
+def test_k10_a_view_as_data_names_the_version_of_each_skill_that_is_shown(root: Path) -> None:
+    """The file's digest, as a pin has it, and the unit's, as a trace has it; of what is not shown, none."""
+    names = ("shown", "hidden")
+    paths = [write(root, name, text(name, f"How to do {name} things.", "Body.\n")) for name in names]
+    seen = []
+    for version in ("", "Changed.\n"):
+        paths[0].write_text(paths[0].read_text() + version)
+        catalog = rlm.Catalog([rlm.Unit("instruction:house", content="Be brief.", activation="always")])
+        catalog.add_skills(root)
+        view = rlm.compile(catalog, "x", policy=rlm.Policy(selected={"skill:shown"}))
+        said = view.to_dict()
+        assert said["active"] == ["instruction:house", "skill:shown"]
+        assert said["skills"] == {"skill:shown": hashlib.sha256(paths[0].read_bytes()).hexdigest()}
+        assert said["digests"] == {id: catalog[id].digest for id in view.active}
+        seen.append((said["skills"]["skill:shown"], said["digests"]["skill:shown"]))
+    assert len(set(seen[0] + seen[1])) == 4

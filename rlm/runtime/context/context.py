@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from rlm.errors import ConfigurationError, ContextError
 from rlm.model.base import digest_of
+from rlm.model.given import checked_path
 from rlm.runtime.context import utf8
 from rlm.runtime.context.bodies import Body, Filed, Held
 
@@ -74,7 +75,7 @@ class Context:
 
         Raises: ConfigurationError ``invalid_context`` where an item is no string or holds more than one line.
         """
-        if isinstance(lines, str):
+        if isinstance(lines, str) or not isinstance(lines, Iterable):
             raise _invalid("Context.lines wants a list of lines; for one text take Context.text", lines)
         return cls._held(ContextKind.LINES, "".join(_line(number, line) for number, line in enumerate(lines)))
 
@@ -105,9 +106,7 @@ class Context:
         """
         found: dict[str, Document] = {}
         for path in paths:
-            if not isinstance(path, str | os.PathLike):
-                raise _invalid("Context.files wants paths", path)
-            for name in _expanded(os.fspath(path)):
+            for name in _expanded(str(checked_path("paths", path))):
                 shown = utf8.without_surrogates(name)  # a name that is no UTF-8
                 found.setdefault(name, Document(shown, Filed.at(Path(name))))
         if not found:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rlm.errors import did_you_mean
+from rlm.errors import did_you_mean, named
 from rlm.model.plan import REDUCTIONS, Frame, PlanProblem
 from rlm.runtime.plan.expressions import FORMS, form_of, keys_of
 from rlm.runtime.plan.grammar import FAILED, MAX_LABEL, MAX_NEED, MAX_NEEDS, Shape
@@ -109,7 +109,8 @@ class FieldCheck:
             message = (
                 f"the tool {shown(value)} is not shown to you; end with `observe`, and say what you need in `needs`"
             )
-            self.add(problem(path, "tool_not_visible", message, one_of(self.frame.tools), shown(value)))
+            wanted = one_of(self.frame.tools, like=value)
+            self.add(problem(path, "tool_not_visible", message, wanted, shown(value)))
         else:
             self.add(unknown(path, "unknown_tool", "tool", value, self.frame.tools))
 
@@ -255,7 +256,7 @@ class FieldCheck:
             if keyword == "additionalProperties" and keys:
                 known = _part(schema, keys[:-1]).get("properties", {})
                 message += did_you_mean(str(keys[-1]), known)
-                expected = one_of(known)
+                expected = one_of(known, like=str(keys[-1]))
             got = shown(_at(literal, keys)).replace(_HIDDEN, "...")
             self.add(problem(joined(path, keys), "invalid_argument", message, expected, got))
 
@@ -294,6 +295,6 @@ def _wanted(schema: dict[str, Any], keys: list[str | int]) -> str:
     part = _part(schema, keys)
     if "properties" in part:
         needed = set(part.get("required", ()))
-        return ", ".join(name if name in needed else f"{name}?" for name in part["properties"]) or "no arguments"
+        return named(name if name in needed else f"{name}?" for name in part["properties"]) or "no arguments"
     words = {key: value for key, value in part.items() if key not in ("description", "title", "default")}
     return shown(words) if words else ""

@@ -18,7 +18,7 @@ from typing import Any
 from rlm.model.plan import Ending, Failed, Final, Observe, PlanError, ValidPlan
 from rlm.runtime.plan.actions import Action, Note, Outcome, Way
 from rlm.runtime.plan.expressions import Scope, bounded, failure
-from rlm.runtime.plan.state import PENDING, Attempt, Body, Group, Settings, State, Step, bindings
+from rlm.runtime.plan.state import Attempt, Body, Ended, Group, Settings, State, Step, bindings
 from rlm.runtime.plan.steps import Again, Many, Value, work_of
 
 MAX_ITEMS = 10_000
@@ -138,7 +138,7 @@ class _Move:
             message = f"the list has {len(over)} items, and at most {most} are taken"
             raise failure("too_many_items", message, f"{body.step_path}.over", items=len(over), limit=most)
         self.note(body.step_id, "items", count=len(over))
-        return self.filled(body, Group(over, (PENDING,) * len(over)))
+        return self.filled(body, Group(over))
 
     def gathered(self, body: Body, group: Group, number: int, child: Body) -> Body:
         """The group after something happened to one of its bodies."""
@@ -146,22 +146,22 @@ class _Move:
         if child.end is None:
             return replace(body, waits=replace(group, running=running))
         del running[number]
-        results = (*group.results[:number], _result(child.end), *group.results[number + 1 :])
-        return self.filled(body, replace(group, results=results, running=running))
+        return self.filled(body, replace(group, ended=Ended(number, _result(child.end), group.ended), running=running))
 
     def filled(self, body: Body, group: Group) -> Body:
         """The group with as many bodies under way as there may be; its list where all have ended."""
-        running, results, number = dict(group.running), list(group.results), group.next
-        while len(running) < self.settings.width and number < len(results):
+        running, ended, number = dict(group.running), group.ended, group.next
+        while len(running) < self.settings.width and number < len(group.over):
             child = self.proceed(_begun(body, group.over[number], number))
             if child.end is None:
                 running[number] = child
             else:
-                results[number] = _result(child.end)
+                ended = Ended(number, _result(child.end), ended)
             number += 1
+        group = replace(group, running=running, ended=ended, next=number)
         if running:
-            return replace(body, waits=replace(group, running=running, results=tuple(results), next=number))
-        return self.guarded(body, lambda body: self.bound(body, bounded(results, body.step_path)))
+            return replace(body, waits=group)
+        return self.guarded(body, lambda body: self.bound(body, bounded(group.results(), body.step_path)))
 
     # -- again and again ----------------------------------------------------------------------------
 

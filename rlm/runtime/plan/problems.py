@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rlm.errors import did_you_mean
+from rlm.errors import MOST_NAMED, did_you_mean, named, nearest
 from rlm.model.plan import PlanProblem
 
 MAX_PROBLEMS = 20
@@ -44,13 +44,13 @@ def type_name(value: Any) -> str:
     return TYPES.get(type(value), f"a Python {type(value).__name__}")
 
 
-def one_of(names: Iterable[str]) -> str:
-    """The names that are allowed, as an ``expected``: at most a dozen."""
+def one_of(names: Iterable[str], *, like: str = "") -> str:
+    """The names that are allowed, as an ``expected``: at most a dozen; of more, the few that are ``like`` a name."""
     listed = sorted(names)
     if not listed:
         return "nothing: there is none here"
-    more = f" or {len(listed) - 12} others" if len(listed) > 12 else ""
-    return "one of " + ", ".join(listed[:12]) + more
+    few = listed if len(listed) <= MOST_NAMED else nearest(like, listed) or listed
+    return "one of " + named(few, of=len(listed))
 
 
 def problem(path: str, kind: str, message: str, expected: str = "", got: str = "") -> PlanProblem:
@@ -59,10 +59,11 @@ def problem(path: str, kind: str, message: str, expected: str = "", got: str = "
 
 
 def unknown(path: str, kind: str, what: str, name: str, known: Iterable[str]) -> PlanProblem:
-    """A name that nobody knows, with the one that may have been meant."""
+    """A name that nobody knows, with the one that may have been meant; of many that are known, those that are like
+    it."""
     names = list(known)
     message = f"there is no {what} {shown(name)} here{did_you_mean(name, names)}"
-    return problem(path, kind, message, one_of(names), shown(name))
+    return problem(path, kind, message, one_of(names, like=name), shown(name))
 
 
 def wrong(path: str, expected: str, value: Any, *, kind: str = "wrong_type", message: str = "") -> PlanProblem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,17 +59,45 @@ class Body:
         return inside(self.id, self.index)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Ended:
+    """The result of one item, and those ``before`` it: so that one more costs the same, however many there are."""
+
+    number: int
+    result: Any
+    before: Ended | None = field(default=None, repr=False)
+
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        link: Ended | None = self
+        while link is not None:
+            yield link.number, link.result
+            link = link.before
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ended) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """Bodies side by side, one for each of ``over`` (items, or lists of steps).
 
-    ``running`` are those under way by number, ``results`` what ended, in order, ``next`` the number of the next one.
+    ``running`` are those under way by number, ``ended`` those that came to something, ``next`` the number of the next
+    one.
     """
 
     over: tuple[Any, ...]
-    results: tuple[Any, ...]
+    ended: Ended | None = None
     running: Mapping[int, Body] = field(default_factory=dict)
     next: int = 0
+
+    def results(self) -> list[Any]:
+        """What the bodies came to, in order; PENDING for those that came to nothing yet."""
+        made: list[Any] = [PENDING] * len(self.over)
+        for number, result in self.ended or ():
+            made[number] = result
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,4 +136,4 @@ def unfinished(state: State) -> dict[str, Any]:
     if not isinstance(body.waits, Group):
         return {}
     missing = {"error": PlanError("unfinished", "the item had no result yet", {"step": body.step_path}).to_dict()}
-    return {body.step["bind"]: [missing if item is PENDING else item for item in body.waits.results]}
+    return {body.step["bind"]: [missing if item is PENDING else item for item in body.waits.results()]}

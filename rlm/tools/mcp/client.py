@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rlm.errors import ConfigurationError, ToolError
+from rlm.model.given import instance
 from rlm.model.unit import Trust, Unit
 from rlm.sync import run_sync
 from rlm.tools.mcp.config import MCPLimits, checked_name, server_of
@@ -52,7 +53,7 @@ class MCPClient:
 
     def __init__(self, name: str, server: Any, *, limits: MCPLimits | None = None) -> None:
         self.name = checked_name(name)
-        self.limits = limits or MCPLimits()
+        self.limits = MCPLimits() if limits is None else instance("limits", limits, MCPLimits)
         self._server = server_of(name, server)
         self._nothing = Listing(name, Unit(f"mcp_server:{name}", trust=Trust.STRANGER, available=False))
         self._listeners: list[Listener] = []

@@ -22,6 +22,7 @@ from pydantic import Field, SecretStr
 
 from rlm.errors import ConfigurationError, did_you_mean
 from rlm.model.base import Noun
+from rlm.model.given import checked_path
 
 MAX_CONFIG_BYTES = 1024 * 1024
 LEAST_SECRET = 8
@@ -231,7 +232,7 @@ def load_mcp_config(path: str | Path) -> dict[str, ServerConfig]:
 
     Raises: ConfigurationError ``unreadable``, ``missing_variable``, and as ``server_of``.
     """
-    path = Path(path)
+    path = checked_path("path", path)
     try:
         with path.open("rb") as file:
             data = file.read(MAX_CONFIG_BYTES + 1)

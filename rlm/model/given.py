@@ -1,0 +1,76 @@
+"""What a caller gave for an argument, where it is what is wanted; else an error that names the argument.
+
+Every function here raises ConfigurationError ``invalid_field``, with ``field`` in its detail.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from rlm.errors import ConfigurationError
+
+T = TypeVar("T")
+
+_ONE = (str, bytes, bytearray, Mapping)
+
+
+def refuse(name: str, wanted: str, value: object) -> NoReturn:
+    """``name: wanted is wanted, not value``."""
+    raise ConfigurationError("invalid_field", f"{name}: {wanted} is wanted, not {_shown(value)}", {"field": name})
+
+
+def instance(name: str, value: object, kind: type[T]) -> T:
+    """A value of a class of this library."""
+    if not isinstance(value, kind):
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        refuse(name, f"{article} {kind.__name__}", value)
+    return value
+
+
+def path_of(name: str, value: object) -> Path:
+    """A path, whatever it says."""
+    given = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(given, str):
+        refuse(name, "a path", value)
+    return Path(given)
+
+
+def checked_path(name: str, value: object) -> Path:
+    """A path that a file system could know."""
+    path = path_of(name, value)
+    try:
+        possible = b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:  # a lone surrogate
+        possible = False
+    return path if possible else refuse(name, "a path", value)
+
+
+def mapping(name: str, value: object, wanted: str = "a mapping") -> dict[str, Any]:
+    """A mapping from names."""
+    if not isinstance(value, Mapping):
+        refuse(name, wanted, value)
+    for key in value:
+        if not isinstance(key, str):
+            refuse(name, f"{wanted} whose keys are names", value)
+    return dict(value)
+
+
+def several(name: str, value: Any) -> Iterable[Any]:
+    """A collection: ``units``, ``tools``; no single one, no text, no mapping."""
+    one = isinstance(value, _ONE) or callable(value) or hasattr(value, "id")
+    if not one and isinstance(value, Iterable):
+        return value
+    if value is None or isinstance(value, int | float):
+        refuse(name, f"a list of {name}", value)
+    message = f"{name}: a list of {name} is wanted: write [{name.removesuffix('s')}]"
+    raise ConfigurationError("invalid_field", message, {"field": name})
+
+
+def _shown(value: object) -> str:
+    """A plain value as it is, anything else by what it is."""
+    if value is None or isinstance(value, str | bytes | int | float):
+        return repr(value)[:80]
+    return type(value).__name__
