@@ -271,10 +271,12 @@ def test_parts_end_where_those_of_the_rules_end() -> None:
     assert (len(marks), len(words)) == (13, 8)
     for end in (*marks, *words):
         assert _parts(f"one two three {end} four five six") == ["one two three", "four five six"], end
-    known = re.fullmatch(r"\[(.*)\]\|\\b\(\?:(.*)\)\\b", _END.pattern)
+    known = re.fullmatch(r"\[(.*)\]\(\?!\\S\)\|\[(.*)\]\|\\b\(\?:(.*)\)\\b", _END.pattern)
     assert known is not None
-    assert set(known[1].replace("\\n", "\n")) == {*marks}
-    assert set(known[2].split("|")) == {*words}
+    assert {*known[1], *known[2].replace("\\n", "\n")} == {*marks}
+    assert set(known[3].split("|")) == {*words}
+    whole = "send the 1,000 rows of report.csv to https://example.com/a.b?c at 12:30"
+    assert _parts(f"{whole}. Tell me the sum") == [whole.partition("?")[0], "c at 12:30", "Tell me the sum"]
 
 
 def test_examples_count_by_what_they_share_more_than_by_the_nearest() -> None:
