@@ -237,22 +237,17 @@ above_relative([], _, Places, _, _, [], Places).
 above_relative([C|Cs], Usable, Places0, Floor, Step, Kept, Places) :-
     C = c(I, Score, _, Es),
     Places0 = places(Left0, Last, Relative0),
-    (   above_floor(Es, Score, Floor, Relative0)
-    ->  Above = true
-    ;   Above = false
-    ),
-    (   ( Above == true ; Left0 > 0 ),
-        call(Usable, I)
+    (   ( Left0 > 0 ; above_floor(Es, Score, Floor, Relative0) )
     ->  Kept = [C|Rest],
-        Relative is Relative0 + Step,
-        (   Left0 > 0
+        (   \+ call(Usable, I)
+        ->  Places1 = Places0                   % it would be in
+        ;   Left0 > 0
         ->  Left is Left0 - 1,
+            Relative is Relative0 + Step,
             Places1 = places(Left, Score, Relative)
-        ;   Places1 = places(0, Last, Relative)
+        ;   Relative is Relative0 + Step,
+            Places1 = places(0, Last, Relative)
         )
-    ;   Above == true
-    ->  Kept = [C|Rest],
-        Places1 = Places0
     ;   Kept = Rest,
         Places1 = Places0
     ),
