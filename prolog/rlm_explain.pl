@@ -92,8 +92,7 @@ with_raised(Raised, Others0, Others) :-
 turned_away(Args, negated) :-
     Args.negated == true.
 turned_away(Args, vetoed(Rule)) :-
-    Rule = Args.vetoed,
-    Rule \== null.
+    member(Rule, Args.vetoed).
 
 verdict(Args, [], For, _, State, Reasons), integer(Args.rank) =>
     State = rejected,
@@ -240,6 +239,9 @@ sentence(Reason, Sentence) :-
     atomic_list_concat(Parts, Text),
     visible(Text, Sentence).
 
+%   most_quoted(?Characters): of what somebody wrote, no more is repeated in a sentence.
+most_quoted(200).
+
 %!  visible(+Text:atom, -Visible:atom) is det.
 %
 %   The text with control characters, and those that turn the direction of writing, as escapes.
@@ -277,19 +279,19 @@ says(all_tools, _) -->
 says(name, R) -->
     [ 'the text names it ("', R.name, '")' ].
 says(trigger, R) -->
-    [ 'its ', R.signal, ' trigger "', R.value, '" fired (' ], score(R.score), [ ')' ].
+    [ 'its ', R.signal, ' trigger "' ], short(R.value), [ '" fired (' ], score(R.score), [ ')' ].
 says(lexical, R) -->
     [ 'words of the text count ' ], score(R.score), words(R).
 says(example, R) -->
-    [ 'it is like its example "', R.example, '" (' ], score(R.score), [ ')' ].
+    [ 'it is like its example "' ], short(R.example), [ '" (' ], score(R.score), [ ')' ].
 says(history, R) -->
     [ 'words of ' ], number_of(R.turn, ' turn', ' turns'), [ ' ago count ' ], score(R.score).
 says(intent, R) -->
-    [ 'it is the best for a part of the text, "', R.part, '" (' ], score(R.score), [ ')' ].
+    [ 'it is the best for a part of the text, "' ], short(R.part), [ '" (' ], score(R.score), [ ')' ].
 says(spared, R) -->
     [ 'strangers may not keep it out: ' ], without(R.origin), [ ' it counts ' ], score(R.score).
 says(need, R) -->
-    [ 'the model said it needs "', R.need, '" (' ], score(R.score), [ ')' ].
+    [ 'the model said it needs "' ], short(R.need), [ '" (' ], score(R.score), [ ')' ].
 says(sensor, R) -->
     [ 'sensor ', R.sensor, ' gives it ' ], score(R.score).
 says(boosted, R) -->
@@ -350,8 +352,17 @@ says(shortened, R) -->
 without(Origin) -->
     (   { Origin == '' }
     ->  [ 'among the units of the host' ]
-    ;   [ 'without those of ', Origin ]
+    ;   [ 'without those of ' ], short(Origin)
     ).
+
+%   short(+Text)//: as it was written, or how it begins.
+short(Text) -->
+    {   most_quoted(Most),
+        sub_atom(Text, 0, Most, _, Begin)
+    ->  atom_concat(Begin, '…', Said)
+    ;   Said = Text
+    },
+    [ Said ].
 
 number_of(Number, One, Many) -->
     { Number =:= 1 -> Words = One ; Words = Many },

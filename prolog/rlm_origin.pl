@@ -133,8 +133,8 @@ wordiest(M, Terms, Origin) :-
               M:origin(I, O) ),
             Os0),
     msort(Os0, Os),
-    longest_run(Os, 0, none, Origin),
-    Origin \== none.
+    Os = [First|_],
+    longest_run(Os, 0, First, Origin).
 
 longest_run([], _, Origin, Origin).
 longest_run([O|Os], Most, Origin0, Origin) :-

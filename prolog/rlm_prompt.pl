@@ -205,7 +205,7 @@ looked_at(Id, Rank, Facts, Compiled, Looked) :-
     ( memberchk(Id, Reply.negated) -> Negated = true ; Negated = false ),
     ( member([Id, Raised], Reply.raised) -> true ; Raised = [] ),
     explain_unit(Compiled.question.put(_{ stemmer: english, unit: Facts, sources: Reply.sources, rank: Rank,
-                                          negated: Negated, vetoed: null, raised: Raised,
+                                          negated: Negated, vetoed: [], raised: Raised,
                                           held_floor: Reply.relative_floor }),
                  Looked).
 

@@ -62,9 +62,10 @@ ranked_in(M, View, Usable, evidence(Words, Others, _, Intents, Input), Merged, R
               above_floor(Es, Score, Floor, Least) ),
             Above),
     best_first(M, Above, Floored0),
-    best_usable(Floored0, Usable, Best),
+    best_usable(Floored0, Usable, Best, ForBest),
     lifted(Intents, M, Usable, Best, Floored0, Floored),
-    clear_floor(M, View, Input, Best, Floor, First, Step, Safe),
+    heard(ForBest, Others, Heard),
+    clear_floor(M, View, Input, Heard, Best, Floor, First, Step, Safe),
     above_relative(Floored, Usable, places(Safe, Best, First), Floor, Step, Kept, places(Left, Last, Relative0)),
     Relative is (Relative0 + 999) // 1000,        % who is out is below it, in thousandths too
     enough_words(Input.words, Usable, Kept, First, Step, Left, Last),
@@ -85,14 +86,23 @@ best_first(M, Cs0, Cs) :-
     keysort(Keyed, Sorted),
     pairs_values(Sorted, Cs).
 
-%   clear_floor(+M, +View, +Input, +Best, +Floor, -First, -Step, -Safe): the floor of the first place, in millionths, by
-%   how much each place raises it, and how many are safe from it; none, and a floor above the best, where nothing fits.
-%   Who asks for no relative floor gets none that rises.
-clear_floor(M, View, Input, Best, Floor, First, Step, Safe) :-
+%   heard(+ForBest, +Others, -N): so many sensors speak for the best unit, and one at least where any says something of a
+%   unit here; what they say of others is nobody's concern.
+heard(ForBest, Others, N) :-
+    findall(Name, member(e(sensor(Name), _), ForBest), Names),
+    length(Names, N0),
+    (   N0 =:= 0,
+        memberchk(_-e(sensor(_), _), Others)
+    ->  N = 1
+    ;   N = N0
+    ).
+
+%   clear_floor(+M, +View, +Input, +Heard, +Best, +Floor, -First, -Step, -Safe): the floor of the first place, in
+%   millionths, by how much each place raises it, and how many are safe from it; none, and a floor above the best, where
+%   nothing fits. Who asks for no relative floor gets none that rises.
+clear_floor(M, View, Input, Heard, Best, Floor, First, Step, Safe) :-
     view_size(M, View, Size),
     handful(Handful),
-    findall(Name, member([Name, [_|_], _], Input.sensors), Sensors),
-    length(Sensors, Heard),
     sensor_noise(Noise),
     Least is Input.abstain + Heard * Noise,
     (   Size >= Handful,
@@ -223,11 +233,12 @@ halved([Name-C|Named], M, Counts0, [k(Down, Back, Id)-C|Keyed]) :-
     ),
     halved(Named, M, Counts, Keyed).
 
-best_usable([], _, 0).
-best_usable([c(I, Score, _, _)|Cs], Usable, Best) :-
+best_usable([], _, 0, []).
+best_usable([c(I, Score, _, Es)|Cs], Usable, Best, ForBest) :-
     (   call(Usable, I)
-    ->  Best = Score
-    ;   best_usable(Cs, Usable, Best)
+    ->  Best = Score,
+        ForBest = Es
+    ;   best_usable(Cs, Usable, Best, ForBest)
     ).
 
 %   above_relative(+Cs, :Usable, +Places0, +Floor, +Step, -Kept, -Places): the first places of units that may be

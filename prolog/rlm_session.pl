@@ -164,10 +164,10 @@ looked_at(Id, Looked) :-
     record(floor(Floor)),
     ( record(ranked(Id, Rank)) -> true ; Rank = null ),
     ( record(negated(Id)) -> Negated = true ; Negated = false ),
-    ( record(vetoed(Id, Rule)) -> true ; Rule = null ),
+    findall(Rule, record(vetoed(Id, Rule)), Rules),
     ( record(raised(Id, Rows)) -> maplist(row_dict, Rows, Raised) ; Raised = [] ),
     explain_unit(Question.put(_{ stemmer: Stemmer, unit: Unit, sources: Sources, rank: Rank,
-                                 negated: Negated, vetoed: Rule, raised: Raised, held_floor: Floor,
+                                 negated: Negated, vetoed: Rules, raised: Raised, held_floor: Floor,
                                  admitted: [], retained: [] }),
                  Looked).
 
@@ -367,7 +367,7 @@ reasons_of(Id, Question, Reply, Reasons) :-
         ( nth1(Rank0, Reply.ranked, Id) -> Rank = Rank0 ; Rank = null ),
         ( memberchk(Id, Reply.negated) -> Negated = true ; Negated = false ),
         explain_unit(Question.put(_{ stemmer: Stemmer, unit: Unit, sources: Reply.sources, rank: Rank,
-                                     negated: Negated, vetoed: null, raised: [], held_floor: Reply.relative_floor,
+                                     negated: Negated, vetoed: [], raised: [], held_floor: Reply.relative_floor,
                                      admitted: [], retained: [] }),
                      Looked),
         Reasons = Looked.reasons

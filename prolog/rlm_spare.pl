@@ -99,8 +99,7 @@ loudest(M, _, reading(_, _, Terms), Words, _, Origin) :-
     (   Words == null
     ->  pairs_keys(Terms, Said),
         wordiest(M, Said, Origin)
-    ;   Origin = Words.wordiest,
-        Origin \== null
+    ;   member(Origin, Words.wordiest)
     ).
 
 %   counted(+Views, +Words): a scorer outside has counted them all.

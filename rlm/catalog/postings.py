@@ -205,7 +205,11 @@ class Words:
             seen, left_out = words._kept(floor, most)
             views.append([*view, words._plain(seen, left_out)])
             kept |= seen
-        return {**self._plain(kept, rest), "views": views, "wordiest": self.wordiest}
+        return {
+            **self._plain(kept, rest),
+            "views": views,
+            "wordiest": [name for name in (self.wordiest,) if name is not None],
+        }
 
     @cached_property
     def wordiest(self) -> str | None:

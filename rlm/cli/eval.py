@@ -62,12 +62,23 @@ def eval_command(
     ]
     whole = everything(units, questions, policy)
     if plot is not None:
-        plot.write_text(svg(rows), encoding="utf-8")
+        _draw(plot, svg(rows))
     if json_output:
         told_of = [dataclasses.asdict(row) for row in (*rows, whole)]
         print_json({"units": len(units), "questions": len(questions), "systems": told_of})
     else:
         _print(len(units), rows, whole)
+
+
+def _draw(plot: Path, picture: str) -> None:
+    """Write the picture. Raises: ConfigurationError ``cannot_write``."""
+    from rlm.errors import ConfigurationError
+
+    try:
+        plot.write_text(picture, encoding="utf-8")
+    except OSError as problem:
+        what = f"cannot write {plot}: {problem.strerror}"
+        raise ConfigurationError("cannot_write", what, {"path": str(plot)}) from None
 
 
 def _print(units: int, rows: Sequence[Figures], whole: Figures) -> None:

@@ -230,7 +230,7 @@ def _args(view: CompiledContext, unit: str) -> dict[str, Any]:
         "rank": selection.rank.get(unit),
         "raised": selection.raised.get(unit, []),
         "negated": unit in selection.negated,
-        "vetoed": selection.vetoed.get(unit),
+        "vetoed": [selection.vetoed[unit]] if unit in selection.vetoed else [],
         "held_floor": selection.relative_floor,
     }
 

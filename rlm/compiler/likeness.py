@@ -87,29 +87,24 @@ def nearest(
     """
     import numpy as np
 
-    scores, told = _apart(whole, origins, usual)
+    looks = list(_looks(whole, origins, usual))
     for part in parts:
-        again, told_again = _apart(part, origins, usual)
-        scores = np.maximum(scores, PART * again)
-        told |= told_again
-    scores = scores.round(3)
+        looks = [
+            np.maximum(look, PART * again) for look, again in zip(looks, _looks(part, origins, usual), strict=True)
+        ]
+    told = np.logical_or.reduce([_first(look) for look in looks])
+    scores = np.maximum.reduce(looks).round(3)
     return {ids[place]: float(scores[place]) for place in np.flatnonzero(told & (scores > 0)).tolist()}
 
 
-def _apart(
-    likeness: NDArray[np.float32], origins: NDArray[np.int64], usual: Usual
-) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Scores, and which are told: how far the likeness stands out from that of all; as if strangers were not there
-    (``rlm_spare``), where that is more. A crowd that is all alike makes nobody else less so."""
+def _looks(likeness: NDArray[np.float32], origins: NDArray[np.int64], usual: Usual) -> Iterator[NDArray[np.float32]]:
+    """Scores, by how far the likeness stands out from that of all; and once more as if strangers were not there
+    (``rlm_spare``). A crowd that is all alike makes nobody else less so."""
     import numpy as np
 
-    scores = _standing_out(likeness, *_measured(likeness, usual))
-    told = _first(scores)
+    yield _standing_out(likeness, *_measured(likeness, usual))
     for judged, seen in _views(likeness, origins, usual):
-        apart = np.where(judged, _standing_out(likeness, *_measured(likeness[seen], usual)), 0)
-        scores = np.maximum(scores, apart)
-        told |= _first(apart)
-    return scores, told
+        yield np.where(judged, _standing_out(likeness, *_measured(likeness[seen], usual)), 0)
 
 
 def _views(

@@ -20,6 +20,7 @@ from rlm.catalog.snapshot import Snapshot
 from rlm.compiler.likeness import UNRELATED, Usual, likeness, nearest, usual_likeness
 from rlm.errors import ConfigurationError
 from rlm.model.unit import Unit
+from rlm.model.words import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,6 +71,7 @@ class Sensor:
     def __init__(self, embed: Embedder | None = None, *, name: str = "semantic") -> None:
         self.name = name
         self._embed = embed
+        self._width: int | None = None
         self._lock = threading.Lock()
         self._known: weakref.WeakKeyDictionary[Catalog, _Known] = weakref.WeakKeyDictionary()
         self._usual: Usual | None = None
@@ -127,7 +129,8 @@ class Sensor:
         """Vectors of length one; a text without any has zeros.
 
         Raises:
-            ConfigurationError: ``bad_embedder`` for what is no vector for each text, or where it raised.
+            ConfigurationError: ``bad_embedder`` for what is no vector for each text, or none as long as those before,
+                or where it raised.
         """
         import numpy as np
 
@@ -136,16 +139,25 @@ class Sensor:
 
             self._embed = embedder()
         try:
-            rows = np.asarray(self._embed(list(texts)), dtype=np.float32)
+            rows = np.asarray(self._embed(list(texts)), dtype=np.float64)
         except Exception as problem:
             what = f"the embedder of sensor {self.name!r} failed: {type(problem).__name__}: {problem}"
             raise ConfigurationError("bad_embedder", what) from problem
-        if rows.ndim != 2 or len(rows) != len(texts) or not np.isfinite(rows).all():
-            raise ConfigurationError(
-                "bad_embedder",
-                f"the embedder of sensor {self.name!r} gave an array of shape {rows.shape} for {len(texts)} texts",
-            )
-        return _ones(rows)
+        wrong = self._wrong(rows, len(texts))
+        if wrong:
+            raise ConfigurationError("bad_embedder", f"the embedder of sensor {self.name!r} gave {wrong}")
+        self._width = rows.shape[1]
+        return _ones(_in_reach(rows))
+
+    def _wrong(self, rows: NDArray[np.float64], texts: int) -> str:
+        """What is wrong with the vectors of so many texts; nothing, where they are as they should be."""
+        import numpy as np
+
+        if rows.ndim != 2 or len(rows) != texts or not rows.shape[1]:
+            return f"an array of shape {rows.shape} for {counted(texts, 'text')}"
+        if self._width not in (None, rows.shape[1]):
+            return f"vectors of {counted(rows.shape[1], 'number')}, and of {self._width} before"
+        return "" if np.isfinite(rows).all() else "vectors with numbers that are not finite"
 
 
 @dataclass
@@ -199,6 +211,16 @@ class _Vectors:
         best = np.maximum.reduceat(likeness(self._examples, query), self._starts)
         found: NDArray[np.float32] = BEST_EXAMPLE * best + (1 - BEST_EXAMPLE) * likeness(self._means, query)
         return found
+
+
+def _in_reach(rows: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The rows in single precision, each times the power of two that makes its largest number about 1: no length of
+    a vector is too large or too small."""
+    import numpy as np
+
+    _, power = np.frexp(np.abs(rows).max(axis=1, keepdims=True))
+    found: NDArray[np.float32] = np.ldexp(rows, -power).astype(np.float32)
+    return found
 
 
 def _ones(rows: NDArray[np.float32]) -> NDArray[np.float32]:

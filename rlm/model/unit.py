@@ -28,6 +28,8 @@ MAX_SCHEMA_BYTES = 256 * 1024
 MAX_SCHEMA_DEPTH = 32
 INDEXED_DESCRIPTION = 2048
 
+_NOTHING = "null"
+"""How the rules say that there is none: no name of a capability or a form."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """What a terminal obeys, and what turns the direction of writing: an id must be what it looks like."""
 
@@ -85,6 +87,13 @@ class Representation(Noun):
     @classmethod
     def _check_text(cls, value: str) -> str:
         return sized(value, MAX_CONTENT_BYTES)
+
+    @pydantic.field_validator("name")
+    @classmethod
+    def _check_name(cls, value: str) -> str:
+        if value == _NOTHING:
+            raise ValueError(f"{value!r} is no name of a form")
+        return value
 
 
 class Provenance(Noun):
@@ -193,7 +202,7 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
         @pydantic.field_validator("requires_capability")
         @classmethod
         def _check_capability(cls, value: str | None) -> str | None:
-            if value is not None and (not value.strip() or _CONTROL.search(value)):
+            if value is not None and (not value.strip() or value == _NOTHING or _CONTROL.search(value)):
                 raise ValueError(f"{value[:MAX_ID]!r} is no name of a capability")
             return None if value is None else sized(value, MAX_ID)
 

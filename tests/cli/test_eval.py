@@ -93,6 +93,15 @@ def test_the_sensor_is_a_second_row_and_a_second_line_of_the_plot(
     assert rings == ["rules: as shown", "rules+sensor: as shown"]
 
 
+def test_a_plot_that_cannot_be_written_is_an_error_of_the_host(
+    rlm: Run, tools: Path, questions: Path, tmp_path: Path
+) -> None:
+    for place in (tmp_path, tmp_path / "missing" / "recall.svg"):
+        done = rlm("eval", tools, questions, "--plot", place, code=1)
+        assert error_of(done)["kind"] == "cannot_write"
+        assert str(place) in error_of(done)["message"]
+
+
 @pytest.mark.parametrize(
     ("row", "said"),
     [

@@ -16,6 +16,7 @@ from rlm.compiler import rules
 from rlm.errors import ConfigurationError, RlmError
 from rlm.resources import prolog_dir
 from rlm.symbolic.engine import engine
+from tests.support.bare import asked
 
 VETO = "veto(tool(git_diff), _, 'not today').\n"
 BROKEN = "veto(tool(git_diff), _, 'not today') :- shell(ls).\n"
@@ -143,6 +144,13 @@ def test_a_view_answers_by_the_rules_that_it_was_compiled_with(catalog, file, wh
     assert blocker.kind == "vetoed"
     assert view.what_if("tool:clock").changes == ({"select": "tool:clock"},)
     assert view.recompile() is view
+
+
+def test_a_rule_may_say_anything(catalog, file, tmp_path):
+    file.write_text("veto(tool(git_diff), _, null).\n")
+    view = under(catalog, file, "the clock")
+    assert str(view.explain("tool:git_diff")).splitlines()[1] == "  - a rule of the host keeps it out: null"
+    assert "a rule of the host keeps it out: null" in asked(view.save(tmp_path / "s.rlm"), "why(tool(git_diff))")
 
 
 def test_a_changed_file_is_another_policy(catalog, file):

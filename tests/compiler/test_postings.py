@@ -260,8 +260,8 @@ def test_strangers_stand_in_nobodys_way_there_too(both: Both, seed: int) -> None
     both.change(lambda catalog: catalog.add_file(DEMO, trust="host"))
     words = _words(both.rules)
     units = {
-        f"mcp_tool:s{server}/t{n}": " ".join(choose.choices(words, k=choose.choice((3, 8, 60))))
-        for server in range(choose.choice((1, 2, 4)))
+        f"mcp_tool:{server}/t{n}": " ".join(choose.choices(words, k=choose.choice((3, 8, 60))))
+        for server in ("s0", "null", "none", "all")[: choose.choice((1, 2, 4))]
         for n in range(choose.choice((5, 20, 60)))
     }
     both.change(

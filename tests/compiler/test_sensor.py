@@ -18,7 +18,7 @@ import pytest
 import rlm
 from rlm.compiler.hearing import TEXT_LIMIT
 from rlm.compiler.likeness import PART
-from rlm.compiler.sensor import _END, PARTS, _parts
+from rlm.compiler.sensor import _END, PARTS, Embedder, _parts
 from rlm.errors import ConfigurationError
 from tests.compiler.blocks import tool
 from tests.plunit import swipl
@@ -93,6 +93,33 @@ def test_what_is_no_vector_for_each_text_is_refused(wrong: object) -> None:
     with pytest.raises(ConfigurationError) as problem:
         rlm.compile(_catalog(), "zz", sensor=rlm.Sensor(wrong))  # type: ignore[arg-type]
     assert problem.value.kind == "bad_embedder"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda texts: [[] for _ in texts], "an array of shape"),
+        (lambda texts: [[1.0, math.inf] for _ in texts], "numbers that are not finite"),
+        (
+            lambda texts: [[1.0, 2.0] if len(texts) > 1 else [1.0] for _ in texts],
+            "vectors of 1 number, and of 2 before",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_vector_is_said(wrong: Embedder, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said) as problem:
+        rlm.compile(_catalog(), "zz", sensor=rlm.Sensor(wrong))
+    assert problem.value.kind == "bad_embedder"
+
+
+@pytest.mark.parametrize("length", [1e30, 1e300, 1e-30, 1e-300])
+def test_how_long_its_vectors_are_does_not_matter(length: float) -> None:
+    plain = Letters()
+    far = rlm.Sensor(lambda texts: [[length * number for number in row] for row in plain(texts)])
+    for text in ("zz z", "an ordinary text", "..."):
+        scores = rlm.Sensor(plain).scores(_catalog(), text)
+        assert far.scores(_catalog(), text) == scores
+        assert scores or text == "..."
 
 
 def test_what_is_no_sensor_is_refused() -> None:

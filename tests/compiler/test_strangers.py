@@ -13,9 +13,11 @@ import pytest
 
 import rlm
 from bench.attacks import ON_ALL, ON_ONE, Known, attacked, units_of
+from rlm.catalog import catalog as catalog_module
 from rlm.catalog.facts import origin_of
 from rlm.compiler.likeness import TOLD
 from rlm.compiler.sensor import Sensor
+from rlm.model.unit import Provenance
 from tests.compiler.blocks import tool
 from tests.support.bare import asked
 
@@ -114,6 +116,29 @@ def test_a_file_that_names_many_servers_is_one_stranger(tmp_path: Path) -> None:
     assert "tool:good0/t" in rlm.compile(catalog, TEXT, policy=ANY).active
 
 
+ODD = ("null", "none", "all", "without", "it's", '"', "a\nb", "a\x00b", "日本", "[]", "\\", "x" * 3_000)
+
+
+@pytest.mark.parametrize("name", ODD, ids=lambda name: ascii(name[:8]))
+def test_what_a_stranger_is_called_says_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def served(loud: str) -> rlm.Catalog:
+        return rlm.Catalog(
+            unit.model_copy(update={"provenance": Provenance(source=loud)}) if "/evil" in f"/{unit.path}" else unit
+            for unit in crowded()
+        )
+
+    plain, odd = (rlm.compile(served(loud), TEXT, policy=ANY) for loud in ("plain", name))
+    assert (odd.active, odd.selection.scores) == (plain.active, plain.selection.scores)
+    spared = odd.explain("mcp_tool:shop/send")
+    assert spared.reasons[0].data["origin"] == name
+    assert len(str(spared).splitlines()) == len(spared.reasons) + 1
+    assert max(map(len, spared.sentences)) < 300
+    assert asked(odd.save(tmp_path / "s.rlm"), "why(mcp_tool(shop, send))").strip() == str(spared)
+    monkeypatch.setattr(catalog_module, "SCORED_HERE", 0)
+    counted = rlm.compile(served(name), TEXT, policy=ANY)
+    assert (counted.active, counted.explain("mcp_tool:shop/send")) == (odd.active, spared)
+
+
 # -- what is told ------------------------------------------------------------------------------------
 
 
@@ -133,6 +158,15 @@ def test_who_is_spared_says_so_in_one_sentence() -> None:
     (first, *_) = view.explain("mcp_tool:shop/send").reasons
     assert first.to_dict() == {"kind": "spared", "origin": "evil", "score": first.data["score"]}
     assert "without those of evil it counts" in str(view.explain("mcp_tool:shop/send"))
+
+
+def test_what_a_sensor_says_of_strangers_asks_no_more_of_others() -> None:
+    ours = [tool("letters", "Write a letter"), *(tool(f"x{n}", f"thing{n}") for n in range(30))]
+    policy = ANY.model_copy(update={"abstain": 2})
+    for theirs in ([], evil(5, "whatever")):
+        said = {"mine": {unit.id: 0.2 for unit in theirs}}
+        view = rlm.compile(rlm.Catalog([*ours, *theirs]), "letter", policy=policy, sensors=said)
+        assert "tool:letters" in view.active
 
 
 def test_who_needs_it_not_says_nothing_of_it() -> None:

@@ -32,6 +32,11 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a capability of control characters": ({"requires_capability": "a\x1b[31m"}, "requires_capability"),
     "a blank capability": ({"requires_capability": " "}, "requires_capability"),
+    "a capability that is none": ({"requires_capability": "null"}, "requires_capability"),
+    "a form that is none": (
+        {"representations": ({"name": "null", "text": "x", "utility": 1},)},
+        "representations.0.name",
+    ),
     "a long capability": ({"requires_capability": "c" * 257}, "requires_capability"),
 }
 

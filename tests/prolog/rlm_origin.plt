@@ -59,6 +59,12 @@ test(of_equals_the_first_by_name, Origin == a) :-
     theirs(b, stone, 2, Bs), theirs(a, stone, 2, As),
     append(Bs, As, Units),
     with_units(Units, asked(most([stone]), Origin)), !.
+test(any_name_is_a_name, Origins == [none, null, '[]']) :-
+    findall(Origin,
+            ( member(Name, [none, null, '[]']),
+              theirs(Name, stone, 2, Units),
+              once(with_units(Units, asked(most([stone]), Origin))) ),
+            Origins).
 test(the_host_is_nobody, fail) :-
     ours(Units),
     with_units(Units, asked(most([stone]), _)).

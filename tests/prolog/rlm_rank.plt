@@ -75,11 +75,19 @@ test(below_the_bar_there_is_nothing, Ranked == []) :- abstained(20, 999, _{}, Ra
 test(at_the_bar_there_is, Ranked == [1000]) :- abstained(20, 1000, _{}, Ranked).
 test(a_handful_never_abstains, Ranked == [999]) :- abstained(19, 999, _{}, Ranked).
 test(with_a_sensor_the_bar_is_higher, A-B == []-[2400]) :-
-    Heard = _{sensors: [[mine, ['tool:u01'], [1]]]},
+    Heard = _{others: [2-e(sensor(mine), 1), 3-e(sensor(mine), 1)]},
     abstained(20, 2399, Heard, A),
     abstained(20, 2400, Heard, B).
-test(a_sensor_that_says_nothing_raises_no_bar, Ranked == [1000]) :-
-    abstained(20, 1000, _{sensors: [[mine, [], []]]}, Ranked).
+test(each_sensor_that_speaks_for_the_best_raises_it, A-B == []-[3800]) :-
+    Heard = _{others: [1-e(sensor(mine), 1), 1-e(sensor(other), 1)]},
+    abstained(20, 3797, Heard, A),
+    abstained(20, 3798, Heard, B).
+test(another_that_speaks_for_others_does_not, A-B == []-[2400]) :-
+    Heard = _{others: [2-e(sensor(mine), 1), 2-e(sensor(other), 1)]},
+    abstained(20, 2399, Heard, A),
+    abstained(20, 2400, Heard, B).
+test(a_sensor_that_says_nothing_of_a_unit_here_raises_no_bar, Ranked == [1000]) :-
+    abstained(20, 1000, _{sensors: [[mine, ['tool:elsewhere'], [1]]]}, Ranked).
 
 % What a scorer outside left out: units that count `rest` at most
 
