@@ -1,6 +1,6 @@
 """How good selection is: are the needed tools shown, and what does a request cost, by the rules and by others.
 
-    python bench/selection.py [--quick] [--data DIR] [--part sets] [--part sessions] ...
+    python bench/selection.py [--quick] [--data DIR] [--part sessions] [--part all] ...
 
 DIR holds folders with ``catalog.jsonl`` and ``queries.jsonl`` (``query``, and ``groups``: one entry for each needed
 tool; any member satisfies it). ``results`` has a row for each data set and system (``rankers.py``), ``parts`` the rows
@@ -59,10 +59,11 @@ PARTS = {
 def main() -> None:
     arguments = common.parser(__doc__)
     arguments.add_argument("--data", type=Path, default=Path(__file__).parents[1] / "../shared/data")
-    arguments.add_argument("--part", choices=["sets", *PARTS], action="append", help="only these; all if not given")
+    arguments.add_argument("--part", choices=["sets", *PARTS, "all"], action="append", help="sets if not given")
     options = arguments.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two threads of BLAS spin, and cost ten times as much here
-    wanted = options.part or ["sets", *PARTS]
+    wanted = options.part or ["sets"]
+    wanted = ["sets", *PARTS] if "all" in wanted else wanted
     common.progress(rankers.left_out(options.quick))
     results = sets(options.data, options.quick) if "sets" in wanted else []
     common.emit("selection", results, parts={name: part(name, options) for name in PARTS if name in wanted})
