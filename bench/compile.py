@@ -54,17 +54,7 @@ def measured(size: int, queries: int, data: Path) -> dict[str, Any]:
     asked = texts(data, queries + WARM)
     started = time.process_time()
     catalog = rlm.Catalog()
-    catalog.add(
-        *(
-            rlm.Unit(
-                f"tool:{tool['name']}",
-                description=tool["description"],
-                schema=tool["parameters"],
-                namespace=tool["namespace"] or "",
-            )
-            for tool in tools
-        )
-    )
+    catalog.add(*map(unit_of, tools))
     rlm.compile(catalog, asked[0])
     register = time.process_time() - started
     for text in asked[:WARM]:
@@ -116,6 +106,18 @@ def replicated(size: int, data: Path) -> Iterator[dict[str, Any]]:
                 said[chance.randrange(len(said))] = chance.choice(words)
             tool = {**tool, "name": f"{tool['name']}_{chance.choice(words)[:20]}{copy}", "description": " ".join(said)}
         yield tool
+
+
+def unit_of(tool: dict[str, Any]) -> Any:
+    """A tool as a unit."""
+    import rlm
+
+    return rlm.Unit(
+        f"tool:{tool['name']}",
+        description=tool["description"],
+        schema=tool["parameters"],
+        namespace=tool["namespace"] or "",
+    )
 
 
 def texts(data: Path, count: int) -> list[str]:

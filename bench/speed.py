@@ -67,15 +67,7 @@ def measured(size: int, questions: int, data: Path) -> dict[str, Any]:
         "bm25s_ms": _median(_bm25s(texts, terms), asked),
     }
     del texts
-    catalog = rlm.Catalog(
-        rlm.Unit(
-            f"tool:{tool['name']}",
-            description=tool["description"],
-            schema=tool["parameters"],
-            namespace=tool["namespace"] or "",
-        )
-        for tool in tools
-    )
+    catalog = rlm.Catalog(map(compile_bench.unit_of, tools))
     rlm.compile(catalog, "warm up", pack=False)
     row |= {"prolog_ms": _median(_in_prolog(catalog), asked), "rules_ms": _median(_as_compiled(catalog), asked)}
     return row | _with_sensor(catalog, asked)
@@ -147,7 +139,8 @@ def _in_prolog(catalog: Any) -> Callable[[str], Any]:
 
 def _as_compiled(catalog: Any) -> Callable[[str], Any]:
     """As ``Catalog.ask`` does it, without the question to the rules that follows."""
-    from rlm.catalog.catalog import SCORED_HERE, TOLD
+    from rlm.catalog.catalog import SCORED_HERE
+    from rlm.catalog.postings import TOLD
     from rlm.model.policy import Policy
     from rlm.symbolic.engine import engine
 

@@ -40,9 +40,6 @@ STEMMERS = (
 SCORED_HERE = 5_000
 """From so many units on, where numpy is installed, word scores are counted in Python: same vectors, same scores."""
 
-TOLD = (256, 2048, None)
-"""So many of the best-scored units are told first; where they do not decide, more, and in the end all."""
-
 _CHUNK = 500
 _MOST_NUMBERS = (4, 1_000)
 """The rules number units and never use a number again. At so many numbers a unit, and these, they start anew."""
@@ -450,8 +447,8 @@ class Catalog:
     def ask(self, operation: str, args: Mapping[str, JsonValue], *, floor: int | None = None) -> tuple[Snapshot, Any]:
         """Ask the rules something about this catalog as it is now, and get the snapshot that they saw.
 
-        ``args["catalog"]`` is filled in, and with ``floor`` (thousandths) the word scores of a
-        large catalog, counted here from the rules' own vectors. For the compiler only.
+        ``args["catalog"]`` is filled in, and with ``floor`` (thousandths) the word scores of a large catalog, counted
+        from the rules' own vectors. For the compiler only.
         """
         shared = self._shared
         with shared.lock:
@@ -463,19 +460,7 @@ class Catalog:
             if floor is not None and len(snapshot.units) >= SCORED_HERE and (shared.postings or numpy_is_there()):
                 shared.postings = shared.postings or Postings()
                 shared.postings.follow(shared.handle, snapshot)
-                analysis = engine().call("analyse", args)
-                words = shared.postings.scored(analysis)
-                told = iter(TOLD)
-                most = next(told)
-                while True:
-                    reply = engine().call(operation, {**args, "words": words.told(floor, most)})
-                    if "views" in reply:
-                        words.count(reply["views"])
-                    elif "more" in reply:
-                        most = next(told)
-                    else:
-                        break
-                return snapshot, reply
+                return snapshot, shared.postings.asked(operation, args, floor)
             return snapshot, engine().call(operation, args)
 
     def cached(self, key: Any) -> Any:

@@ -42,6 +42,9 @@ INTENT_LEAST = 2_000
 _TOLD_OF_INTENT = 8
 """So many units are told for each part of a text."""
 
+TOLD = (256, 2048, None)
+"""So many of the best-scored units are told first; where they do not decide, more, and in the end all."""
+
 _CHUNK = 2_000
 """Units that are asked for at a time."""
 
@@ -109,6 +112,20 @@ class Postings:
                     self._weights[term] = array("i")
                 units.append(number)
                 self._weights[term].append(weight)
+
+    def asked(self, operation: str, args: dict[str, Any], floor: int) -> Any:
+        """What the rules answer to a question, told the words of it as far as they want to know them."""
+        words = self.scored(engine().call("analyse", args))
+        told = iter(TOLD)
+        most = next(told)
+        while True:
+            reply = engine().call(operation, {**args, "words": words.told(floor, most)})
+            if "views" in reply:
+                words.count(reply["views"])
+            elif "more" in reply:
+                most = next(told)
+            else:
+                return reply
 
     def scored(self, analysis: dict[str, Any]) -> Words:
         """The words of one question, counted in every unit, and in the views that the rules will likely ask for;

@@ -85,7 +85,7 @@ def _explained_the_same(ruled: rlm.CompiledContext, counted: rlm.CompiledContext
         assert counted.explain(id).to_dict() == ruled.explain(id).to_dict()
 
 
-TOLD = [catalog_module.TOLD, (1, None), (3, 20, None)]
+TOLD = [postings.TOLD, (1, None), (3, 20, None)]
 """How many of the best are told first; small numbers make the second question frequent."""
 
 
@@ -97,7 +97,7 @@ def told(request: pytest.FixtureRequest) -> tuple[int | None, ...]:
 
 @pytest.fixture
 def both(monkeypatch: pytest.MonkeyPatch, told: tuple[int | None, ...]) -> Iterator[Both]:
-    monkeypatch.setattr(catalog_module, "TOLD", told)
+    monkeypatch.setattr(postings, "TOLD", told)
     both = Both(monkeypatch)
     yield both
     both.destroy()
@@ -107,7 +107,7 @@ def both(monkeypatch: pytest.MonkeyPatch, told: tuple[int | None, ...]) -> Itera
 def test_random_catalogs_and_turns(monkeypatch: pytest.MonkeyPatch, first: int, told: tuple[int | None, ...]) -> None:
     compared = 0
     for _, case in seeded_cases(first, 100):
-        monkeypatch.setattr(catalog_module, "TOLD", told)
+        monkeypatch.setattr(postings, "TOLD", told)
         both = Both(monkeypatch)
         both.change(lambda catalog, case=case: catalog.add(*case.units, allow_missing=True))
         found = both.views(case.text, policy=case.policy, **case.options)
