@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import weakref
 from collections.abc import AsyncIterator, Mapping
@@ -15,6 +14,10 @@ import anyio.lowlevel
 import httpx
 import pydantic
 
+from rlm.errors import ConfigurationError
+from rlm.web.logs import scrub_logs
+from rlm.web.proxies import Proxy, proxy_for, trusted, unusable_proxy
+
 if TYPE_CHECKING:
     import ssl
 
@@ -23,21 +26,24 @@ SILENCE_SECONDS = 600.0
 
 _HEADERS = {
     "Content-Type": "application/json",
-    "Accept-Encoding": "identity",  # what is counted against the limit is what arrives
+    "Accept-Encoding": "identity",  # a packed body is unpacked all the same, within its limit
     "User-Agent": "prolog-rlm",
 }
+
+
+scrub_logs("httpx", *(f"httpcore.{name}" for name in ("connection", "http11", "http2", "proxy", "socks")))
 
 
 class Connections:
     """Clients of httpx for one host, one per event loop that keeps any.
 
     Args:
-        host: the name in the URLs; this machine is not asked of a proxy.
+        url: where all requests go; it decides whether there is a proxy on the way.
         headers: headers of every request, beside our own; nothing secret.
     """
 
-    def __init__(self, host: str, headers: Mapping[str, str]) -> None:
-        self._host = host
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        self._url = url
         self._headers = {**_HEADERS, **headers}
         self._kept: weakref.WeakKeyDictionary[Any, _Kept] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
@@ -74,11 +80,14 @@ class Connections:
             yield client
 
     def _new_client(self) -> httpx.AsyncClient:
+        """Raises: ConfigurationError ``invalid_proxy``, ``invalid_certificates``."""
+        proxy = proxy_for(self._url)
         return httpx.AsyncClient(
             verify=_tls(),
             follow_redirects=False,
             timeout=httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
-            trust_env=not is_loopback(self._host),  # a proxy cannot reach our own loopback
+            trust_env=False,  # httpx would read the proxies of every scheme, and raise for each that it cannot use
+            proxy=_usable(proxy) if proxy is not None else None,
             headers=self._headers,
         )
 
@@ -106,14 +115,18 @@ class _Kept:
         self.users = 0
 
 
-def is_loopback(host: str) -> bool:
-    """Whether ``host`` names this machine."""
-    return host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None
+def _usable(proxy: Proxy) -> httpx.Proxy:
+    failure: ConfigurationError
+    try:
+        return httpx.Proxy(proxy.url)
+    except (httpx.InvalidURL, ValueError):
+        failure = unusable_proxy(proxy, "its value is not a URL")
+    raise failure
 
 
 @cache
 def _tls() -> ssl.SSLContext:
-    return httpx.create_ssl_context()
+    return trusted(httpx.create_ssl_context)
 
 
 def _loop() -> Any:

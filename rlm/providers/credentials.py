@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable
 import pydantic
 
 from rlm.errors import ConfigurationError
+from rlm.web.secrets import REDACTED
 
 SecretSource = Callable[[], str | Awaitable[str]]
 
 _LOOKS_SECRET = re.compile(r"(?i)\bbearer\s+\S+|\b(?:sk|pk|key|rk)-[A-Za-z0-9_*.-]{8,}")
 _ONE_LINE = re.compile(r"[\x21-\x7e]*")
-_REDACTED = "[redacted]"
 
 
 class Credentials:
@@ -64,11 +64,6 @@ class Credentials:
         return pydantic.SecretStr((await value if inspect.isawaitable(value) else value).strip())
 
 
-def without(secret: pydantic.SecretStr | None, text: str) -> str:
-    """``text`` without ``secret``."""
-    return text.replace(secret.get_secret_value(), _REDACTED) if secret else text
-
-
 def redacted(text: str) -> str:
     """``text`` without anything that looks like a key."""
-    return _LOOKS_SECRET.sub(_REDACTED, text)
+    return _LOOKS_SECRET.sub(REDACTED, text)

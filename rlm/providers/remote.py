@@ -13,6 +13,7 @@ from rlm.providers.credentials import Credentials, SecretSource
 from rlm.providers.faults import shown
 from rlm.providers.http import Endpoint, Received
 from rlm.providers.wire import Assembly, NotAReply, OnText, Told
+from rlm.web.secrets import Secrets
 
 
 def signed_in(
@@ -70,7 +71,7 @@ class RemoteProvider(abc.ABC):
         received: Received | None = None
         try:
             received = await self._answered(request, body, told)
-            reply = self._decoded(received.value, received.request_id)
+            reply = _scrubbed(self._decoded(received.value, received.request_id), received.secrets)
         except (NotAReply, RecursionError) as problem:
             failure = self._malformed(str(problem), received.request_id if received else None)
         else:
@@ -106,3 +107,12 @@ class RemoteProvider(abc.ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._endpoint.close()
+
+
+def _scrubbed(reply: ProviderReply, secrets: Secrets) -> ProviderReply:
+    """The reply without secrets that only the joining of its pieces made whole."""
+    if not secrets:
+        return reply
+    calls = tuple(call.model_copy(update=secrets.scrub(call.model_dump())) for call in reply.tool_calls)
+    texts = secrets.scrub({"text": reply.text, "model": reply.model, "request_id": reply.request_id})
+    return reply.model_copy(update={**texts, "tool_calls": calls})

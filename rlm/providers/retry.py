@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Literal
 
@@ -30,9 +31,9 @@ class Retry(Noun):
     def delay(self, attempt: int, error: ProviderError, rng: random.Random, *, left: float) -> float | None:
         """Seconds to wait before the next attempt; None where there is to be none.
 
-        Only what is ``retryable`` is asked again: 408, 429, 5xx, faults of the line, replies that are none. What
-        ``Retry-After`` said is waited for in full, and the wait of our own comes on top; where the other side wants
-        more than is ``left``, there is no next attempt.
+        Only what is ``retryable`` is asked again: 408, 429, 5xx, faults of the line, replies that are none. The
+        wait that the refusal names is kept in full, and the wait of our own comes on top; where the other side
+        wants more than is ``left``, there is no next attempt.
 
         Args:
             attempt: how many were made so far, from 1.
@@ -40,8 +41,16 @@ class Retry(Noun):
             rng: draws the jitter: seeded, the same waits.
             left: seconds until the deadline; the delay is always less.
         """
-        asked = error.detail.get("retry_after_seconds") or 0.0
+        asked = _asked(error)
         if not error.retryable or attempt >= self.attempts or left <= asked:
             return None
         ceiling = min(self.cap, self.base * 2.0 ** (attempt - 1), (left - asked) * WAITING_SHARE)
         return float(asked + (rng.uniform(0, ceiling) if self.jitter == "full" else ceiling))
+
+
+def _asked(error: ProviderError) -> float:
+    """Seconds that the refusal named; nothing where it did not, or where it is no time to wait."""
+    seconds = error.detail.get("retry_after_seconds")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
+        return 0.0
+    return float(seconds) if seconds < 1e300 else math.inf

@@ -12,10 +12,15 @@ from collections.abc import Iterator
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
+_MARK = b"\xef\xbb\xbf"
+_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+
+
 class EventStream:
-    """The events of one stream. An event that the end of the stream cuts off is none."""
+    """The events of one stream."""
 
     def __init__(self) -> None:
+        self._begun = False
         self._line = bytearray()
         self._data: list[bytes] = []
         self._after_return = False
@@ -34,9 +39,20 @@ class EventStream:
             yield from self._ended_line()
         self._line += rest
 
+    def end(self) -> Iterator[str]:
+        """The data of an event that the stream's end left without its blank line: whole, or cut off.
+
+        The format says to discard it. Servers forget the blank line, and a reply that is there was paid for.
+        """
+        if self._line:
+            yield from self._ended_line()
+        yield from self._ended_line()
+
     def _ended_line(self) -> Iterator[str]:
         line = bytes(self._line)
         self._line.clear()
+        if not self._begun:
+            line, self._begun = line.removeprefix(_MARK), True
         field, _, value = line.partition(b":")
         if field == b"data":
             self._data.append(value.removeprefix(b" "))
@@ -44,3 +60,8 @@ class EventStream:
             data = b"\n".join(self._data)
             self._data = []
             yield data.decode("utf-8", "replace")
+
+
+def looks_like_events(body: bytes) -> bool:
+    """Whether a body whose type says otherwise is a stream of events."""
+    return body.removeprefix(_MARK).lstrip().startswith(_FIELDS)

@@ -7,6 +7,9 @@ import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from rlm.web.secrets import NO_SECRETS, Secrets
+from rlm.web.secrets import clean as clean
+
 OnText = Callable[[str], None]
 """Called on the event loop with the reply's text, piece by piece as it arrives. The pieces joined are the text."""
 
@@ -38,16 +41,31 @@ class Assembly(Protocol):
 
 
 class Told:
-    """Hands text on as it comes, and always as valid Unicode: a surrogate pair that was cut in two is told whole."""
+    """Hands text on as it comes, and always as valid Unicode: a surrogate pair that was cut in two is told whole.
+
+    What may be the beginning of a secret waits for what follows it.
+    """
 
     def __init__(self, on_text: OnText | None) -> None:
         self._on_text = on_text
         self._decoder = codecs.getincrementaldecoder("utf-16-le")("replace")
+        self._secrets = NO_SECRETS
+        self._waiting = ""
         self._characters = 0
+
+    def keep_out(self, secrets: Secrets) -> None:
+        """Tell none of these."""
+        self._secrets = secrets
 
     def add(self, piece: str) -> None:
         """Tell the next piece."""
-        self._tell(self._decoder.decode(piece.encode("utf-16-le", "surrogatepass")))
+        if self._on_text is None:
+            return
+        piece = self._decoder.decode(piece.encode("utf-16-le", "surrogatepass"))
+        text = self._secrets.scrub(self._waiting + piece)
+        ready = len(text) - self._secrets.held(text)
+        self._waiting = text[ready:]
+        self._tell(text[:ready])
 
     def rest(self, text: str) -> None:
         """Tell what is left of the whole text: all of it where it did not arrive in pieces."""
@@ -57,11 +75,6 @@ class Told:
         self._characters += len(piece)
         if piece and self._on_text is not None:
             self._on_text(piece)
-
-
-def clean(text: str) -> str:
-    """``text`` with lone surrogates, which JSON can smuggle in and UTF-8 cannot carry, replaced."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def count(said: Any) -> int | None:

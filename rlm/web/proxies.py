@@ -1,0 +1,149 @@
+"""The proxy for an address, and the certificates to trust, as the environment names them.
+
+httpx reads every proxy variable when a client is made, and raises for each that it cannot use, whichever host is
+asked. Here only what concerns the one address is read, and an error names the variable.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import ipaddress
+import os
+import re
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies
+
+from rlm.errors import ConfigurationError
+
+T = TypeVar("T")
+
+_SCHEMES = ("http", "https", "socks5", "socks5h")
+_HOST = re.compile(r"[A-Za-z0-9._~:\-]+")
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+
+
+class Proxy(NamedTuple):
+    """A proxy's URL, the variable that names it, and the password in it (empty where there is none)."""
+
+    url: str
+    variable: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"<proxy of {self.variable}>"
+
+
+def proxy_for(url: str) -> Proxy | None:
+    """The proxy that the environment names for ``url``; None for a direct connection.
+
+    ``HTTPS_PROXY`` or ``HTTP_PROXY`` counts before ``ALL_PROXY``, and ``NO_PROXY`` before all. This machine is never
+    asked of a proxy. An entry of ``NO_PROXY`` that cannot be read matches nothing.
+
+    Raises: ConfigurationError ``invalid_proxy``, which names the variable and never its value.
+    """
+    parts = urlsplit(url)
+    host = (parts.hostname or "").rstrip(".")
+    found = getproxies()
+    if not host or is_loopback(host):
+        return None
+    scheme = parts.scheme if found.get(parts.scheme) else "all"
+    value = (found.get(scheme) or "").strip()
+    if not value or _bypassed(host, parts.port or {"https": 443}.get(parts.scheme, 80), found.get("no", "")):
+        return None
+    return _checked(value if "://" in value else f"http://{value}", _variable(scheme))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether ``host`` names this machine."""
+    return host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None
+
+
+def trusted(make: Callable[[], T]) -> T:
+    """The TLS context that ``make`` builds from the environment.
+
+    Raises: ConfigurationError ``invalid_certificates`` where a variable names a file or folder that cannot be read.
+    """
+    try:
+        return make()
+    except (OSError, ValueError) as problem:  # ssl.SSLError is an OSError
+        named = [name for name in _CERTIFICATES if os.environ.get(name)]
+        reason = getattr(problem, "strerror", None) or getattr(problem, "reason", None) or type(problem).__name__
+    where = " or ".join(named) or "the certificates of this system"
+    remedy = f"set {named[0]} to a readable PEM file or folder, or unset it" if named else "reinstall certifi"
+    raise ConfigurationError(
+        "invalid_certificates", f"{where} cannot be used: {reason}; {remedy}", {"variables": named}
+    )
+
+
+def unusable_proxy(proxy: Proxy, why: str) -> ConfigurationError:
+    """The error for a proxy that cannot be used."""
+    remedy = f"set {proxy.variable} to a URL like http://proxy.example:3128, or unset it"
+    return ConfigurationError("invalid_proxy", f"{proxy.variable}: {why}; {remedy}", {"variable": proxy.variable})
+
+
+def _variable(scheme: str) -> str:
+    """The variable that holds the proxy for a scheme: as Python's urllib reads them, small letters first."""
+    for name in (f"{scheme}_proxy", f"{scheme}_proxy".upper()):
+        if os.environ.get(name):
+            return name
+    return next(
+        (name for name in os.environ if name.lower() == f"{scheme}_proxy" and os.environ[name]),
+        f"the system's {scheme} proxy",
+    )
+
+
+def _checked(url: str, variable: str) -> Proxy:
+    proxy = Proxy(url, variable, "")
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise unusable_proxy(proxy, "its value is not a URL") from None
+    if parts.scheme not in _SCHEMES:
+        raise unusable_proxy(proxy, f"scheme {parts.scheme[:20]!r} is not one of {', '.join(_SCHEMES)}")
+    if not host:
+        raise unusable_proxy(proxy, "its value has no host")
+    if not _HOST.fullmatch(host) or port == 0 or not url.isprintable() or " " in url:
+        raise unusable_proxy(proxy, "its value is not a URL")
+    if parts.scheme.startswith("socks") and importlib.util.find_spec("socksio") is None:
+        why = "a SOCKS proxy needs the package 'socksio' (pip install socksio)"
+        raise unusable_proxy(proxy, why)
+    return Proxy(url, variable, unquote(parts.password or ""))
+
+
+def _bypassed(host: str, port: int, entries: str) -> bool:
+    return any(_matches(host.lower(), port, entry) for entry in re.split(r"[,\s]+", entries.lower()) if entry)
+
+
+def _matches(host: str, port: int, entry: str) -> bool:
+    """Whether an entry of NO_PROXY covers a host: ``*``, a domain, ``host:port``, an address or a network."""
+    if entry == "*":
+        return True
+    name = entry.partition("://")[2] or entry
+    address = _address(host)
+    network = _network(name.strip("[]") if name.endswith("]") else name)
+    if network is not None:
+        return address is not None and address in network
+    wanted_name, colon, wanted_port = name.rpartition(":")
+    if colon and wanted_port.isdigit():
+        if int(wanted_port) != port:
+            return False
+        name = wanted_name.strip("[]")
+    name = name.removeprefix("*").lstrip(".").rstrip(".")
+    return bool(name) and (host == name or (address is None and host.endswith("." + name)))
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return None

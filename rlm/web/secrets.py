@@ -1,0 +1,261 @@
+"""Secrets, taken out of whatever comes from outside.
+
+A server knows the key that it was sent, and may repeat it: as it is, in other case, with the escapes of JSON, URLs or
+HTML, in hexadecimal, or inside base64. All of these are found in text, whole or while it arrives in pieces. A value
+shorter than 8 characters is not looked for: it could not be told from other words.
+"""
+
+from __future__ import annotations
+
+import base64
+import bisect
+import json
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any
+
+LEAST_SECRET = 8
+"""Characters: a shorter value is not looked for."""
+
+REDACTED = "[redacted]"
+
+_ESCAPE = re.compile(
+    rb"""\\{1,8}(?:u(?:(?P<u>[0-9a-fA-F]{4})|\{(?P<braced>[0-9a-fA-F]{1,6})\})
+              |U(?P<long>[0-9a-fA-F]{8})
+              |x(?P<x>[0-9a-fA-F]{2})
+              |(?P<octal>[01][0-7]{2})
+              |(?P<same>[/"'])
+              |(?P<line>[rn]))
+      |(?P<run>\\{2,8})
+      |%(?:25){0,8}(?P<percent>[0-9a-fA-F]{2})
+      |&\#(?:[xX]0{0,6}(?P<hexed>[0-9a-fA-F]{2})|0{0,6}(?P<decimal>[0-9]{2,3}));
+      |&(?P<entity>amp|lt|gt|quot|apos);
+      |(?P<lines>[\r\n]+)""",
+    re.VERBOSE,
+)
+_BEGUN = re.compile(
+    rb"""(?:\\{1,64}(?:u(?:[0-9a-fA-F]{0,3}|\{[0-9a-fA-F]{0,6})|U[0-9a-fA-F]{0,7}|x[0-9a-fA-F]?|[01][0-7]?)?
+           |%[0-9a-fA-F]{0,16}
+           |&(?:\#[xX]?[0-9a-fA-F]{0,9}|[a-z]{1,4})?)\Z""",
+    re.VERBOSE,
+)
+_LONGEST_ESCAPE = 128
+_MOST_BYTES_A_LETTER = 20
+_LETTERS = ("u", "braced", "long", "hexed")
+_ENTITIES = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
+_STANDARD = bytes.maketrans(b"-_", b"+/")
+
+
+class Secrets:
+    """Values that nothing from outside may hold. More can be added as they become known.
+
+    Example:
+        >>> Secrets(["sk-0123456789"]).scrub({"error": "no such key: \\\\u0073k-0123456789"})
+        {'error': 'no such key: [redacted]'}
+    """
+
+    __slots__ = ("_folded", "_longest", "_packed", "_values")
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        self._values: frozenset[str] = frozenset()
+        self._folded: tuple[bytes, ...] = ()
+        self._packed: tuple[bytes, ...] = ()
+        self._longest = 0
+        self.add(values)
+
+    def __repr__(self) -> str:
+        return f"<{len(self._values)} secrets>"
+
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+    def add(self, values: Iterable[str]) -> None:
+        """Look for these as well, where they are long enough."""
+        new = {value for value in values if len(value) >= LEAST_SECRET} - self._values
+        if not new:
+            return
+        self._values |= new
+        longest_first = sorted(self._values, key=len, reverse=True)
+        folded = {form.lower(): None for value in longest_first for form in _plain_forms(value)}
+        self._folded = tuple(folded)
+        self._packed = tuple({form: None for value in longest_first for form in _packed_forms(_bytes(value))})
+        self._longest = _MOST_BYTES_A_LETTER * max(map(len, self._folded)) + _LONGEST_ESCAPE
+
+    def scrub(self, value: Any) -> Any:
+        """A text or other JSON data, as a copy without the secrets in its texts and keys."""
+        if isinstance(value, str):
+            return self._text(value)
+        return changed(value, self._text) if self._values else value
+
+    def held(self, text: str) -> int:
+        """How many characters at the end of ``text`` may be the beginning of a secret that goes on after it."""
+        if not self._values or not text:
+            return 0
+        data = _bytes(text[-self._longest :])
+        begun = _BEGUN.search(data, max(0, len(data) - _LONGEST_ESCAPE))
+        kept = begun.start() if begun else len(data)
+        view = _View(data[:kept])
+        overlap = max(
+            max((_overlap(view.folded, form) for form in self._folded), default=0),
+            max((_overlap(view.standard, form) for form in self._packed), default=0),
+        )
+        start = view.place(len(view.folded) - overlap) if overlap else kept
+        return len(data[start:].decode("utf-8", "surrogatepass"))
+
+    def _text(self, text: str) -> str:
+        if len(text) < LEAST_SECRET or not self._values:
+            return text
+        data = _bytes(text)
+        views = [_View(data, is_plain=True)]
+        if _ESCAPE.search(data):
+            views.append(_View(data))
+        spans = [span for view in views if self._is_in(view) for span in self._spans(view)]
+        return _without(data, spans) if spans else text
+
+    def _is_in(self, view: _View) -> bool:
+        folded, standard = view.folded, view.standard
+        return any(form in folded for form in self._folded) or any(form in standard for form in self._packed)
+
+    def _spans(self, view: _View) -> list[tuple[int, int]]:
+        """Where a secret stands: byte places, from and to."""
+        spans = [found for form in self._folded for found in _occurrences(view.folded, form)]
+        spans += [found for form in self._packed for found in _occurrences(view.standard, form)]
+        return [(view.place(start), view.place(end - 1, after=True)) for start, end in spans]
+
+
+class _View:
+    """A text with its escapes decoded and its line ends left out, and where each of its bytes came from."""
+
+    def __init__(self, data: bytes, *, is_plain: bool = False) -> None:
+        self._data = data
+        text = data if is_plain else _ESCAPE.sub(_decoded, data)
+        self._is_plain = is_plain or len(text) == len(data)
+        self.folded = text.lower()
+        self.standard = text.translate(_STANDARD)
+        self._runs: tuple[list[int], list[tuple[int, int, bool]]] | None = None
+
+    def place(self, index: int, *, after: bool = False) -> int:
+        """The place in the text of the byte at ``index``, or the place after that byte."""
+        if self._is_plain:
+            return index + after
+        if self._runs is None:
+            self._runs = self._mapped()
+        begins, runs = self._runs
+        run = bisect.bisect_right(begins, index) - 1
+        start, end, is_escape = runs[run]
+        if is_escape:
+            return end if after else start
+        return start + index - begins[run] + after
+
+    def _mapped(self) -> tuple[list[int], list[tuple[int, int, bool]]]:
+        """Runs of the text: where each begins in the view; its place in the text; whether it is an escape."""
+        begins: list[int] = []
+        runs: list[tuple[int, int, bool]] = []
+        seen = done = 0
+        for found in _ESCAPE.finditer(self._data):
+            begins += [seen, seen + found.start() - done]
+            runs += [(done, found.start(), False), (found.start(), found.end(), True)]
+            seen, done = begins[-1] + len(_decoded(found)), found.end()
+        return [*begins, seen], [*runs, (done, len(self._data), False)]
+
+
+NO_SECRETS = Secrets()
+
+
+def changed(value: Any, change: Callable[[str], str]) -> Any:
+    """A copy of JSON data with every text and key changed; deep data costs no recursion."""
+    top: list[Any] = [value]
+    work: list[Any] = [top]
+    while work:
+        holder = work.pop()
+        for key, item in list(enumerate(holder)) if isinstance(holder, list) else list(holder.items()):
+            if isinstance(item, str):
+                holder[key] = change(item)
+            elif isinstance(item, list | tuple):
+                holder[key] = list(item)
+                work.append(holder[key])
+            elif isinstance(item, dict):
+                holder[key] = {change(name) if isinstance(name, str) else name: part for name, part in item.items()}
+                work.append(holder[key])
+    return top[0]
+
+
+def clean(text: str) -> str:
+    """``text`` with lone surrogates, which JSON can smuggle in and UTF-8 cannot carry, replaced."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _plain_forms(value: str) -> list[bytes]:
+    """A value as it is, in hexadecimal, as JSON writes it, and as the view shows it where escapes are part of it."""
+    data = _bytes(value)
+    forms = [data, data.hex().encode(), json.dumps(value)[1:-1].encode(), _ESCAPE.sub(_decoded, data)]
+    return [form for form in forms if len(form) >= LEAST_SECRET]
+
+
+def _packed_forms(data: bytes) -> list[bytes]:
+    """The letters that a value has in base64 whatever stands before and after it, at each of the three alignments."""
+    forms = []
+    for shift in range(3):
+        letters = base64.b64encode(b"\0" * shift + data)
+        forms.append(letters[-(-8 * shift // 6) : 8 * (shift + len(data)) // 6])
+    return forms
+
+
+def _decoded(found: re.Match[bytes]) -> bytes:
+    return _meaning(found[0])
+
+
+@lru_cache(4096)  # a text of megabytes has few different escapes, and a lookup is what its scrubbing costs
+def _meaning(escape: bytes) -> bytes:
+    """The byte that an escape stands for; nothing for the end of a line."""
+    found = _ESCAPE.fullmatch(escape)
+    assert found is not None
+    name = found.lastgroup
+    letters = found[name] if name else b""
+    if name in _LETTERS:
+        return chr(number).encode("utf-8", "surrogatepass") if (number := int(letters, 16)) < 0x110000 else escape
+    if name in ("x", "percent"):
+        return bytes([int(letters, 16)])
+    if name == "octal":
+        return bytes([int(letters, 8)])
+    if name == "decimal":
+        return bytes([number]) if (number := int(letters)) < 128 else escape
+    if name == "entity":
+        return _ENTITIES[letters]
+    return b"\\" if name == "run" else letters if name == "same" else b""
+
+
+def _occurrences(data: bytes, form: bytes) -> list[tuple[int, int]]:
+    found = []
+    start = data.find(form)
+    while start >= 0:
+        found.append((start, start + len(form)))
+        start = data.find(form, start + len(form))
+    return found
+
+
+def _overlap(data: bytes, form: bytes) -> int:
+    """The length of the longest end of ``data`` that is a beginning of ``form``, and not all of it."""
+    return next((size for size in range(min(len(data), len(form) - 1), 0, -1) if data.endswith(form[:size])), 0)
+
+
+def _without(data: bytes, spans: list[tuple[int, int]]) -> str:
+    """The text with each span replaced; spans that overlap are one."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    parts, done = [], 0
+    for start, end in merged:
+        parts += [data[done:start], REDACTED.encode()]
+        done = end
+    return b"".join([*parts, data[done:]]).decode("utf-8", "surrogatepass")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
