@@ -6,6 +6,7 @@
     ├── CatalogError         a batch, a file or a life cycle that went wrong; carries findings
     ├── CompileError         no lawful projection exists for this input
     │   └── BudgetError      pinned or mandatory material does not fit
+    ├── FileError            a file that is missing, no plain file, too large, or that cannot be read or written
     ├── EngineError          the door to Prolog: missing, limited, cancelled, forked, or a rule that raised
     ├── ProviderError        a provider that refused, failed or answered nonsense
     ├── ToolError            a call that was refused or failed
@@ -36,8 +37,10 @@ __all__ = [
     "ContextError",
     "DelegationError",
     "EngineError",
+    "FileError",
     "ProviderError",
     "RlmError",
+    "RlmWarning",
     "RunError",
     "TimeoutPolicyError",
     "ToolError",
@@ -73,6 +76,10 @@ class RlmError(Exception):
         return (type(self), (self.kind, self.message, self.detail))
 
 
+class RlmWarning(UserWarning):
+    """Something that works, and is probably not what somebody meant; the message names the remedy."""
+
+
 class ConfigurationError(RlmError):
     """The host asked for something that contradicts itself or that does not exist."""
 
@@ -104,6 +111,20 @@ class BudgetError(CompileError):
     """Pinned or mandatory material does not fit; ``detail`` has ``missing_tokens`` and ``biggest``."""
 
     phase = "budget"
+
+
+class FileError(RlmError):
+    """A file that cannot be read or written; ``detail`` has ``file`` and ``why``.
+
+    ``kind``: ``missing``, ``not_a_file``, ``too_large``, ``not_text``, ``unreadable``, ``unwritable``.
+    """
+
+    phase = "file"
+
+    @property
+    def why(self) -> str:
+        """The reason, without the name of the file."""
+        return str(self.detail.get("why", self.message))
 
 
 class EngineError(RlmError):

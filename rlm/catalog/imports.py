@@ -17,12 +17,12 @@ any is told.
 from __future__ import annotations
 
 import json
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rlm.errors import CatalogError, UnitError, did_you_mean
+from rlm import files
+from rlm.errors import CatalogError, FileError, UnitError, did_you_mean
 from rlm.model.base import canonical_json, digest_of
 from rlm.model.unit import INDEXED_DESCRIPTION, Provenance, Trust, Unit
 
@@ -67,33 +67,18 @@ def units_of_list(tools: Any, source: str, host: Mapping[str, Any]) -> list[Unit
 def read_file(path: Path, host: Mapping[str, Any]) -> tuple[list[Unit], list[dict[str, Any]]]:
     """The units that a file has, and every finding: ``{level, kind, file, line, field, message}``.
 
-    A pipe is read to its end; a device is not read.
+    A pipe or a device is not read.
     """
     host = _checked_host(host)
     source = str(path)
     try:
-        data = _bytes(path)
-    except OSError as problem:
-        return [], [_finding(source, 0, "", "unreadable", problem.strerror or str(problem))]
-    except ValueError as problem:  # a name that cannot be one
-        return [], [_finding(source, 0, "", "unreadable", str(problem))]
-    if data is None:
-        return [], [_finding(source, 0, "", "oversize", f"over {MAX_FILE_BYTES} bytes")]
+        data = files.read(path, MAX_FILE_BYTES)
+    except FileError as problem:
+        kind = "oversize" if problem.kind == "too_large" else "unreadable"
+        return [], [_finding(source, 0, "", kind, problem.why)]
     rows, findings = _rows(data, source)
     units, more = _units(rows, source, host, shown_as=path.name)
     return units, sorted(findings + more, key=lambda finding: finding["line"])
-
-
-def _bytes(path: Path) -> bytes | None:
-    """What is in a file, None where that is too much."""
-    kind = path.stat()
-    if stat.S_ISCHR(kind.st_mode) or stat.S_ISBLK(kind.st_mode):
-        raise OSError("a device, no file")
-    if kind.st_size > MAX_FILE_BYTES:
-        return None
-    with path.open("rb") as file:
-        data = file.read(MAX_FILE_BYTES + 1)  # a pipe has no size
-    return data if len(data) <= MAX_FILE_BYTES else None
 
 
 def _raise(kind: str, findings: list[dict[str, Any]]) -> None:

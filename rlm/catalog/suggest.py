@@ -8,15 +8,21 @@ proposal is a line of a file that a person reads, and that ``Catalog.add_relatio
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rlm.errors import CatalogError, did_you_mean
+from rlm import files
+from rlm.errors import CatalogError, FileError, did_you_mean
 from rlm.model.base import Noun
 from rlm.model.unit import Unit
+
+MAX_RELATIONS_BYTES = 64 * 1024 * 1024
+MAX_TRACE_BYTES = 1024 * 1024 * 1024
+MAX_LINE_BYTES = 64 * 1024 * 1024
 
 RELATIONS = ("requires", "suggests")
 LEAST_SUPPORT = 3
@@ -25,6 +31,7 @@ LEAST_SUPPORT = 3
 LEAST_SHARE = 0.4
 """In so many of the calls of one the other must have been there too."""
 
+_log = logging.getLogger("rlm.catalog")
 _FINDS = frozenset({"get", "find", "lookup", "search", "list", "resolve", "fetch", "query", "convert", "read"})
 _GENERIC = frozenset(
     "a an and by data for from id in info information input key list name number of on or set string text the to type"
@@ -142,19 +149,29 @@ def _words(name: str) -> frozenset[str]:
 
 
 def calls_of_traces(folder: Path) -> Iterator[list[str]]:
-    """For each trace (``*.jsonl``) in a folder, the ids of the tools that were called; other files say nothing."""
+    """For each trace (``*.jsonl``) in a folder, the ids of the tools that were called; other files say nothing.
+
+    What cannot be read (a FIFO, a device, a file over 1 GiB) is left out, and logged.
+    """
     for path in sorted(folder.rglob("*.jsonl")):
-        ids = []
-        with path.open(encoding="utf-8", errors="replace") as file:
-            for line in file:
-                try:
-                    row = json.loads(line)
-                except (ValueError, RecursionError):
-                    continue
-                if isinstance(row, dict) and row.get("event") == "tool" and isinstance(row.get("tool"), str):
-                    ids.append(row["tool"])
+        try:
+            ids = [*_calls(path)]
+        except FileError as problem:
+            _log.warning("%s is left out: %s", path, problem.why)
+            continue
         if ids:
             yield ids
+
+
+def _calls(path: Path) -> Iterator[str]:
+    """The ids of the tools that a trace called. Raises: FileError."""
+    for line in files.lines(path, MAX_TRACE_BYTES, MAX_LINE_BYTES):
+        try:
+            row = json.loads(line.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(row, dict) and row.get("event") == "tool" and isinstance(row.get("tool"), str):
+            yield row["tool"]
 
 
 def related(units: Mapping[str, Unit], path: Path) -> list[Unit]:
@@ -166,9 +183,10 @@ def related(units: Mapping[str, Unit], path: Path) -> list[Unit]:
     added: dict[str, dict[str, list[str]]] = {}
     findings = []
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise CatalogError("bad_relations", f"{path} cannot be read: {problem}") from None
+        lines = files.read_text(path, MAX_RELATIONS_BYTES).split("\n")
+    except FileError as problem:
+        detail = {**problem.detail, "findings": []}
+        raise CatalogError("bad_relations", f"{path} cannot be read: {problem.why}", detail) from None
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

@@ -72,12 +72,13 @@ def eval_command(
 
 def _draw(plot: Path, picture: str) -> None:
     """Write the picture. Raises: ConfigurationError ``cannot_write``."""
-    from rlm.errors import ConfigurationError
+    from rlm import files
+    from rlm.errors import ConfigurationError, FileError
 
     try:
-        plot.write_text(picture, encoding="utf-8")
-    except OSError as problem:
-        what = f"cannot write {plot}: {problem.strerror}"
+        files.write(plot, [picture.encode()], mode=0o644)
+    except FileError as problem:
+        what = f"cannot write {plot}: {problem.why}"
         raise ConfigurationError("cannot_write", what, {"path": str(plot)}) from None
 
 

@@ -13,11 +13,15 @@ import typer
 from rlm.catalog.catalog import Catalog
 from rlm.catalog.imports import units_of_file
 from rlm.errors import ConfigurationError, did_you_mean
+from rlm.files import read_stream
 from rlm.model.budget import Budget
 from rlm.model.policy import Policy
 from rlm.runtime.context.context import Context
 from rlm.tools.authority import Authority
 from rlm.tools.tool import Effect, Tool
+
+MOST_STANDARD_INPUT = 1024 * 1024 * 1024
+"""Bytes that ``--context -`` reads; they are held in memory."""
 
 
 def tool_of(address: str) -> Tool:
@@ -100,13 +104,14 @@ def authority_of(allowed: Iterable[str]) -> Authority:
 def context_of(named: Iterable[str]) -> Context | None:
     """The files, with ``-`` for standard input.
 
-    Raises: ConfigurationError ``unreadable_file``.
+    Raises: ConfigurationError ``unreadable_file``; FileError ``too_large`` for standard input.
     """
     names = list(named)
     if not names:
         return None
     if names == ["-"]:
-        return Context.text(sys.stdin.buffer.read().decode("utf-8", "replace"))
+        data = read_stream(sys.stdin.buffer, MOST_STANDARD_INPUT, "standard input")
+        return Context.text(data.decode("utf-8", "replace"))
     if "-" in names:
         raise typer.BadParameter("- stands alone: standard input is one context")
     return Context.files(*names)

@@ -16,12 +16,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from rlm import files
 from rlm.catalog.catalog import Catalog
 from rlm.compiler.compile import compile as compile_view
 from rlm.compiler.sensor import Sensor
 from rlm.compiler.view import CompiledContext
-from rlm.errors import CatalogError, did_you_mean
+from rlm.errors import CatalogError, FileError, did_you_mean
 from rlm.model.policy import Mode, Policy
+
+MOST_BYTES = 256 * 1024 * 1024
+"""Bytes of a file of questions."""
 
 FIRST = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50)
 """After so many tools recall and tokens are looked at."""
@@ -87,14 +91,19 @@ def read_questions(path: Path, catalog: Catalog) -> list[Question]:
     ``history`` are earlier texts, last first.
 
     Raises:
-        CatalogError: ``bad_questions`` with all findings (line, message).
+        CatalogError: ``bad_questions`` with all findings (line, message), or for a file that cannot be read.
     """
     names: dict[str, str] = {}
     for unit in catalog:
         for name in (unit.name, unit.path):
             names[name] = unit.id if names.get(name, unit.id) == unit.id else ""
     questions, findings = [], []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    try:
+        lines = files.read_text(path, MOST_BYTES).split("\n")
+    except FileError as problem:
+        detail = {**problem.detail, "findings": []}
+        raise CatalogError("bad_questions", f"{path} cannot be read: {problem.why}", detail) from None
+    for number, line in enumerate(lines, 1):
         if line.strip():
             try:
                 questions.append(_question(json.loads(line), catalog, names))

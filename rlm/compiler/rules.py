@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import threading
 import weakref
 from collections import OrderedDict
@@ -12,10 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rlm import files
 from rlm.catalog.catalog import Catalog
 from rlm.catalog.facts import said_of
 from rlm.catalog.snapshot import Snapshot
-from rlm.errors import CompileError, ConfigurationError, did_you_mean
+from rlm.errors import CompileError, ConfigurationError, FileError, did_you_mean
 from rlm.model.policy import Policy
 from rlm.model.selection import Selection
 from rlm.model.turn import Turn
@@ -237,26 +237,11 @@ def read_rules(path: Path) -> str:
         ConfigurationError: ``host_rules`` where it is no regular file of at most ``MOST_BYTES`` in UTF-8.
     """
     try:
-        with open(path, "rb", opener=_opened) as file:
-            data = file.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
-        return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
-    except (OSError, ValueError) as problem:  # a name with a NUL in it is a ValueError
-        why = getattr(problem, "strerror", None) or str(problem)
-        raise ConfigurationError("host_rules", f"{str(path)!r} cannot be read: {why}", {"path": str(path)}) from None
+        return files.read_text(path, MOST_BYTES).replace("\r\n", "\n").replace("\r", "\n")
+    except FileError as problem:
+        what = f"{str(path)!r} cannot be read: {problem.why}"
+        raise ConfigurationError("host_rules", what, {"path": str(path)}) from None
 
 
 MOST_BYTES = 262_144
 """As ``rlm_host_read:most_bytes/1``; tested to be the same."""
-
-
-def _opened(path: str, flags: int) -> int:
-    """Open a regular file and nothing else: a pipe would be waited for, a device read for ever."""
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise ValueError("it is no regular file")
-    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # another one since
-        os.close(descriptor)
-        raise ValueError("it is no regular file")
-    return descriptor

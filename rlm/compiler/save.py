@@ -7,17 +7,16 @@ them. It holds the units' descriptions and the user's text, so it is readable by
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlm import files
 from rlm.catalog.facts import facts_of
 from rlm.compiler import rules
 from rlm.compiler.explain import shortened
-from rlm.errors import ConfigurationError
+from rlm.errors import ConfigurationError, FileError
 from rlm.model.unit import Unit
 
 if TYPE_CHECKING:
@@ -43,22 +42,10 @@ def save(view: CompiledContext, path: Path) -> Path:
     if path.suffix != SUFFIX:
         raise ConfigurationError("wrong_suffix", f"a session file is called *{SUFFIX}, not {path.name!r}")
     try:
-        _write(session_lines(view), path)
-    except (OSError, ValueError) as problem:  # a name with a NUL in it is a ValueError
-        why = getattr(problem, "strerror", None) or str(problem)
-        raise ConfigurationError("cannot_write", f"cannot write {path}: {why}", {"path": str(path)}) from None
+        files.write(path, (line.encode() for line in sealed(session_lines(view))))
+    except FileError as problem:
+        raise ConfigurationError("cannot_write", f"cannot write {path}: {problem.why}", {"path": str(path)}) from None
     return path
-
-
-def _write(lines: Iterable[str], path: Path) -> None:
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".new")  # no name is too long for it
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.writelines(sealed(lines))
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def sealed(lines: Iterable[str]) -> Iterator[str]:

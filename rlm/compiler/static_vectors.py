@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import struct
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlm import files
 from rlm.compiler.sensor import Embedder
 from rlm.errors import ConfigurationError
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 PACKAGE = "wordllama"
 WEIGHTS = "weights/l2_supercat_256.safetensors"
 TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+MOST_TOKENIZER_BYTES = 64 * 1024 * 1024
 _KINDS = {"F16": "<f2", "F32": "<f4"}
 
 
@@ -56,7 +59,7 @@ def embedder() -> Embedder:
     from tokenizers import Tokenizer
 
     table = _table(there / WEIGHTS)
-    tokenizer: Any = Tokenizer.from_file(str(there / TOKENIZER))
+    tokenizer: Any = Tokenizer.from_str(files.read_text(there / TOKENIZER, MOST_TOKENIZER_BYTES))
     tokenizer.no_padding()
     tokenizer.no_truncation()
 
@@ -76,11 +79,13 @@ def _table(path: Path) -> NDArray[np.float16]:
     """The one matrix of a safetensors file, mapped into memory."""
     import numpy as np
 
-    with path.open("rb") as file:
-        (length,) = struct.unpack("<Q", file.read(8))
-        header = json.loads(file.read(length))
+    data = files.mapped(path)
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8 : 8 + length])
     rows = [row for name, row in header.items() if name != "__metadata__"]
     if len(rows) != 1 or rows[0]["dtype"] not in _KINDS:
         raise ConfigurationError("no_vectors", f"{path} holds no matrix of word vectors that is known")
     start = 8 + length + int(rows[0]["data_offsets"][0])
-    return np.memmap(path, dtype=_KINDS[rows[0]["dtype"]], mode="r", offset=start, shape=tuple(rows[0]["shape"]))
+    shape = tuple(rows[0]["shape"])
+    kind = _KINDS[rows[0]["dtype"]]
+    return np.frombuffer(data, dtype=kind, count=math.prod(shape), offset=start).reshape(shape)

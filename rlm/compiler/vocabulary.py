@@ -20,8 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlm import files
+from rlm.errors import FileError
+
 if TYPE_CHECKING:
     from tiktoken import Encoding
+
+MOST_BYTES = 64 * 1024 * 1024
+"""Bytes of a vocabulary's file; the largest known one has 3.6 million."""
 
 LONG = 65_536
 """Characters of a text that are encoded at once, where it can be cut."""
@@ -153,8 +159,8 @@ def _found(vocabulary: Vocabulary) -> Iterator[tuple[str, bytes]]:
     cached = _tiktoken_cache(vocabulary.url)
     if cached is not None:
         try:
-            yield "tiktoken's cache", cached.read_bytes()
-        except OSError:
+            yield "tiktoken's cache", files.read(cached, MOST_BYTES)
+        except FileError:
             pass
     packed = _package_data("bpe_openai", f"data/{vocabulary.name}.tiktoken.gz")
     if packed is not None:
@@ -181,7 +187,7 @@ def _package_data(package: str, path: str) -> bytes | None:
         return None
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         try:
-            return (Path(folder) / path).read_bytes()
-        except OSError:
+            return files.read(Path(folder) / path, MOST_BYTES)
+        except FileError:
             continue
     return None

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from rlm.errors import ConfigurationError
+from rlm import files
+from rlm.errors import ConfigurationError, FileError
 from rlm.model.policy import Policy
 from rlm.model.unit import Activation, Provenance, Unit
 
@@ -25,6 +26,9 @@ class Role(enum.StrEnum):
     REPAIR = "repair"
     GUEST = "guest"
 
+
+MOST_INSTRUCTION_BYTES = 1024 * 1024
+"""Bytes of a file of project instructions."""
 
 PLAN = "runtime:plan"
 CONTEXT = "runtime:context"
@@ -80,17 +84,17 @@ def own_units(role: Role, repairing: bool, grammar: str) -> tuple[Unit, ...]:
 
 
 @lru_cache(maxsize=64)
-def instruction_units(text: str, files: tuple[Path, ...]) -> tuple[Unit, ...]:
+def instruction_units(text: str, paths: tuple[Path, ...]) -> tuple[Unit, ...]:
     """The host's own words for every request of the tree.
 
     Raises: ConfigurationError ``unreadable_instruction`` for a file that cannot be read as text of the host.
     """
     units = [_host_unit("host", text, "option")] if text.strip() else []
-    for number, path in enumerate(files, 1):
+    for number, path in enumerate(paths, 1):
         try:
-            content = path.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as problem:
-            raise ConfigurationError("unreadable_instruction", f"{path}: {problem}") from None
+            content = files.read_text(path, MOST_INSTRUCTION_BYTES)
+        except FileError as problem:
+            raise ConfigurationError("unreadable_instruction", problem.message, problem.detail) from None
         if content.strip():
             units.append(_host_unit(f"host/{number}", content, path.name))
     return tuple(units)

@@ -7,9 +7,9 @@ private to the user. Credentials never come near: a body is what was sent, heade
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import logging
-import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rlm.errors import ConfigurationError, RunError
+from rlm import files
+from rlm.errors import ConfigurationError, FileError, RunError
 from rlm.model.base import canonical_json, digest_of
 from rlm.model.given import checked_path
 from rlm.providers.base import ProviderRequest
@@ -26,6 +27,11 @@ from rlm.runtime.events import problem_of_event
 FORMAT = 2
 SUFFIX = ".jsonl"
 STORE = ".d"
+
+MOST_TRACE_BYTES = 1024 * 1024 * 1024
+LONGEST_LINE = 64 * 1024 * 1024
+MOST_BODY_BYTES = 512 * 1024 * 1024
+"""Bytes of a trace, of one of its lines and of one body, that are read."""
 
 _log = logging.getLogger("rlm.runtime")
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -39,14 +45,16 @@ class Trace:
     """The events of one run, for a file and for whoever listens.
 
     Args:
-        path: a file with the suffix ``.jsonl``; it is replaced. None: nothing is written.
+        path: a file with the suffix ``.jsonl``. A plain file of that name is replaced by a new one; its other names
+            (hard links) keep what it holds. None: nothing is written.
         listener: called with every event, on the event loop; it must not wait. One that raises is logged, and not
             called again: who watches a run cannot end it.
         redact: called with every text before it is written; what it returns is stored under its own hash, so that
             such a trace can be read, but not replayed.
 
-    Raises: ConfigurationError ``wrong_suffix``; OSError where the file cannot be made. When it cannot be written later
-    on, every method that writes raises RunError ``trace_failed``: what cannot be recorded is not done.
+    Raises: ConfigurationError ``wrong_suffix``, ``cannot_write`` where the file cannot be made: a link, a FIFO, a
+    device or a folder has its name. When it cannot be written later on, every method that writes raises RunError
+    ``trace_failed``: what cannot be recorded is not done.
     """
 
     def __init__(
@@ -63,10 +71,13 @@ class Trace:
             if self.path.suffix != SUFFIX:
                 raise ConfigurationError("wrong_suffix", f"a trace is called *{SUFFIX}, not {self.path.name!r}")
             self.store = self.path.with_name(self.path.name + STORE)
-            self.store.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            os.fchmod(descriptor, 0o600)
-            self._file = os.fdopen(descriptor, "w", encoding="utf-8")
+            try:
+                files.check_replaceable(self.path)
+                files.private_folder(self.store)
+                self._file = io.TextIOWrapper(files.replace(self.path), encoding="utf-8")
+            except FileError as problem:
+                what = f"the trace {self.path} cannot be written: {problem.message}"
+                raise ConfigurationError("cannot_write", what, {"path": str(self.path), **problem.detail}) from None
 
     @property
     def wanted(self) -> bool:
@@ -112,7 +123,7 @@ class Trace:
         if self._file is not None:
             with self._lock:
                 if digest not in self._stored:
-                    _write_once(self.store / digest, data)
+                    _write_once(self.store, digest, data)
                     self._stored.add(digest)
         return digest
 
@@ -120,7 +131,7 @@ class Trace:
         """Store a body that is large, piece by piece, under a digest that the caller computed."""
         if self._file is None or digest in self._stored:
             return
-        _write_once(self.store / digest, *pieces)
+        _write_once(self.store, digest, *pieces)
         self._stored.add(digest)
 
     def close(self) -> None:
@@ -164,21 +175,12 @@ def request_key(request: ProviderRequest) -> str:
     return digest_of(request.model_dump(mode="json", exclude={"max_output_tokens"}))
 
 
-def _write_once(path: Path, *pieces: bytes) -> None:
+def _write_once(store: Path, digest: str, *pieces: bytes) -> None:
     """Write a body that is not there yet; whole or not at all. Raises: RunError ``trace_failed``."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
-    if path.exists():
-        return
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            for piece in pieces:
-                file.write(piece)
-        os.replace(part, path)
-    except OSError as problem:
-        raise _failed(problem) from None
-    finally:
-        part.unlink(missing_ok=True)
+        files.write_once(store, digest, pieces)
+    except FileError as problem:
+        raise RunError("trace_failed", f"the trace cannot be written: {problem.why}") from None
 
 
 # -- reading ------------------------------------------------------------------------------------------
@@ -187,7 +189,8 @@ def _write_once(path: Path, *pieces: bytes) -> None:
 class Record:
     """A trace that was written, as data: ``events`` in order, bodies by hash.
 
-    Raises: ConfigurationError ``bad_trace`` with the line that is none; OSError.
+    Raises: ConfigurationError ``bad_trace`` with the line that is none, ``unreadable_trace`` for a file that is
+    missing, no plain file or over ``MOST_TRACE_BYTES``.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -201,8 +204,8 @@ class Record:
 
     def _read(self) -> list[Event]:
         rows: list[Event] = []
-        with self.path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+        try:
+            for number, line in enumerate(files.lines(self.path, MOST_TRACE_BYTES, LONGEST_LINE), 1):
                 try:
                     row = json.loads(line.decode("utf-8"))
                 except (ValueError, RecursionError) as problem:
@@ -216,6 +219,8 @@ class Record:
                 if wrong is not None:
                     raise self._bad(number, wrong)
                 rows.append(row)
+        except FileError as problem:
+            raise ConfigurationError("unreadable_trace", f"trace {problem.message}", problem.detail) from None
         return rows
 
     def _bad(self, number: int, what: str) -> ConfigurationError:
@@ -228,15 +233,20 @@ class Record:
     def body(self, digest: str) -> bytes:
         """A stored body, verified.
 
-        Raises: ConfigurationError ``missing_body`` or ``changed_body``.
+        Raises: ConfigurationError ``missing_body``, ``changed_body``, or ``unreadable_body`` for what is no plain
+        file, or a store that is a link.
         """
         if not _HASH.fullmatch(str(digest)):
             given = str(digest)[:80]
             raise ConfigurationError("bad_trace", f"{self.path.name}: {given!r} is no hash", {"body": given})
         try:
-            data = (self.store / digest).read_bytes()
-        except FileNotFoundError:
-            raise ConfigurationError("missing_body", f"{self.store.name} has no body {digest[:12]}") from None
+            with files.folder(self.store) as store:
+                data = files.read(digest, MOST_BODY_BYTES, folder=store, follow=False)
+        except FileError as problem:
+            if problem.kind == "missing":
+                raise ConfigurationError("missing_body", f"{self.store.name} has no body {digest[:12]}") from None
+            what = f"{self.store.name}: body {digest[:12]} cannot be read: {problem.why}"
+            raise ConfigurationError("unreadable_body", what, {"body": digest, "why": problem.why}) from None
         if hashlib.sha256(data).hexdigest() != digest:
             raise ConfigurationError("changed_body", f"{self.store.name}: body {digest[:12]} was changed")
         return data

@@ -2,8 +2,9 @@
 
 The root is resolved once. From there every component is opened by its own name in the folder before it, without
 following links, so nothing that is exchanged on the way can lead elsewhere. A link is read as text and its target
-walked in the same way; one that leaves the allowed folder is refused. What was opened is looked at again: only a
-regular file within the size limit is read, at most that many bytes, and nothing is ever written or run.
+walked in the same way; one that leaves the allowed folder is refused. The file itself is opened by ``rlm.files``, as
+every other one: only a regular file within the size limit is read, at most that many bytes, and nothing is ever
+written or run. A file with further names (hard links) outside of the root is refused like a link that leads out.
 """
 
 from __future__ import annotations
@@ -12,27 +13,25 @@ import contextlib
 import errno
 import os
 import stat
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
+from rlm import files
+from rlm.errors import FileError
 from rlm.skills.findings import Refused, quoted, refusal
 
 Parts = tuple[str, ...]
 
 MAX_HOPS = 8
+MOST_NAMES = 100_000
+"""Names below a root that are looked at for the hard links of one load."""
+
 _COMMON = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = _COMMON | os.O_DIRECTORY
-_FILE = _COMMON | os.O_NOCTTY
-_KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a FIFO"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-    (stat.S_ISLNK, "a link"),
-)
 
 
 @dataclass(frozen=True)
@@ -115,40 +114,52 @@ def folder_below(root: Root, parts: Parts) -> Iterator[int]:
         yield descriptor
 
 
-def read_at(name: str, folder: int, limit: int) -> bytes:
+def read_at(name: str, folder: int, limit: int, names: Names | None = None) -> bytes:
     """The bytes of a regular file inside an open folder; ``name`` is one component and no link.
 
+    Args:
+        names: counts the other names (hard links) of the file, which must all lie below one root. None: they may lie
+            anywhere.
+
     Raises:
-        Refused: ``not_a_file``, ``file_too_big``, ``swapped``, ``unreadable``.
+        Refused: ``not_a_file``, ``hard_link``, ``file_too_big``, ``swapped``, ``unreadable``.
     """
-    before = kind_at(name, folder)
-    if before is not None and not stat.S_ISREG(before):
-        raise refusal("not_a_file", f"{quoted(name)} is {_kind(before)}")  # a device is not even opened
     try:
-        descriptor = os.open(name, _FILE, dir_fd=folder)
-    except OSError as problem:
-        raise _refused(problem, name) from None
-    try:
-        return _bytes(descriptor, name, limit)
-    except OSError as problem:
-        raise _refused(problem, name) from None
-    finally:
-        os.close(descriptor)
+        before = kind_at(name, folder)
+        with files.opened(name, limit, folder=folder, follow=False) as (descriptor, info):
+            if names is not None and info.st_nlink > 1 and not names.hold_all(info):
+                raise refusal("hard_link", f"{quoted(name)} has {info.st_nlink} names")
+            return b"".join(files.pieces(descriptor, name, limit))
+    except FileError as problem:
+        if problem.kind == "not_a_file" and before is not None and stat.S_ISREG(before):
+            raise refusal("swapped", f"{quoted(name)}: {problem.why}") from None
+        code = {"not_a_file": "not_a_file", "too_large": "file_too_big"}.get(problem.kind, "unreadable")
+        raise refusal(code, f"{quoted(name)}: {problem.why}") from None
 
 
-def _bytes(descriptor: int, name: str, limit: int) -> bytes:
-    info = os.fstat(descriptor)
-    if not stat.S_ISREG(info.st_mode):
-        raise refusal("swapped", f"{quoted(name)} became {_kind(info.st_mode)}")
-    if info.st_size > limit:
-        raise refusal("file_too_big", f"{info.st_size:,} bytes; at most {limit:,}")
-    found = bytearray()
-    while len(found) <= limit:
-        piece = os.read(descriptor, min(limit + 1 - len(found), 1 << 20))
-        if not piece:
-            return bytes(found)
-        found += piece
-    raise refusal("file_too_big", f"it grew over {limit:,} bytes while it was read")
+class Names:
+    """How many names each file below a root has there; they are counted once, when somebody asks."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+
+    def hold_all(self, info: os.stat_result) -> bool:
+        """Whether all names of a file are below the root, as far as ``MOST_NAMES`` names show."""
+        return self._counted[info.st_dev, info.st_ino] >= info.st_nlink
+
+    @cached_property
+    def _counted(self) -> Counter[tuple[int, int]]:
+        with self._root.opened() as top:
+            found = islice(_files_below(top), MOST_NAMES)
+            return Counter((info.st_dev, info.st_ino) for info in found if info.st_nlink > 1)
+
+
+def _files_below(top: int) -> Iterator[os.stat_result]:
+    """The status of each file below an open folder; links are not followed."""
+    for _, _, names, folder in os.fwalk(".", dir_fd=top):
+        for name in names:
+            with contextlib.suppress(OSError):
+                yield os.stat(name, dir_fd=folder, follow_symlinks=False)
 
 
 @contextlib.contextmanager
@@ -230,10 +241,6 @@ def _opened(name: str, folder: int) -> int:
         return os.open(name, _FOLDER, dir_fd=folder)
     except OSError as problem:
         raise _refused(problem, name) from None
-
-
-def _kind(mode: int) -> str:
-    return next((what for is_kind, what in _KINDS if is_kind(mode)), "something else")
 
 
 def _refused(problem: OSError, name: str) -> Refused:

@@ -62,6 +62,11 @@ FINDINGS: Mapping[str, Meaning] = {
     "link_out": Meaning(
         _E, "a link leads out of the folder that may be read", "copy the files in, or add the link's target by itself"
     ),
+    "hard_link": Meaning(
+        _E,
+        "the file has another name outside the folder that may be read (a hard link)",
+        "copy the file; or SkillPolicy(hard_links='allow') where an installer linked it from its cache",
+    ),
     "link_broken": Meaning(_E, "a link leads nowhere or in a circle", "mend or remove the link"),
     "swapped": Meaning(_E, "it was exchanged while it was being opened", "load again when nothing writes there"),
     "file_too_big": Meaning(_E, "the file is over the size limit; it was not read", "move text into other files"),

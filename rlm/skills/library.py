@@ -15,11 +15,13 @@ from typing import Any
 
 from rlm.errors import CatalogError, ConfigurationError
 from rlm.model.given import checked_path
-from rlm.skills.confine import Parts, Root, folder_below, is_link, read_at, root_at, walked
+from rlm.resources import skills_dir
+from rlm.skills.confine import Names, Parts, Root, folder_below, is_link, read_at, root_at, walked
 from rlm.skills.discover import Candidate, Walk
 from rlm.skills.findings import Finding, Refused, Verdict, finding, quoted, told, verdict
 from rlm.skills.limits import SkillPolicy
 from rlm.skills.package import read_package
+from rlm.skills.resources import names_for
 from rlm.skills.skill import Skill
 
 DEFAULT_SCOPE = "local"
@@ -156,6 +158,7 @@ class _Loading:
         self._policy = policy
         self._scope = scope
         self._strict = strict
+        self._names: Names | None = None
 
     def entries(self) -> Iterator[Entry]:
         try:
@@ -169,8 +172,15 @@ class _Loading:
         if root is None:
             yield self._file()
             return
+        self._begin(root)
         for candidate in Walk(root, self._policy):
             yield self._entry(root, candidate)
+
+    def _begin(self, root: Root) -> None:
+        """The bundled skills may be linked from an installer's cache: they are the library's own."""
+        if _is_ours(root):
+            self._policy = self._policy.model_copy(update={"hard_links": "allow"})
+        self._names = names_for(root, self._policy)
 
     def _file(self) -> Entry:
         """The entry of a single file that the host named; it may be a link, which is resolved now."""
@@ -181,6 +191,7 @@ class _Loading:
             return self._refused(parts, finding("wrong_file_name", f"{quoted(real.name)}; did you mean SKILL.md?"))
         try:
             root = root_at(real.parent)
+            self._begin(root)
             with folder_below(root, ()) as folder:
                 return self._entry(root, Candidate(parts, (real.name,), folder))
         except Refused as refused:
@@ -208,15 +219,24 @@ class _Loading:
     def _read(self, root: Root, parts: Parts, folder: int) -> bytes:
         """The bytes of the skill's file; a link to another file of the same folder is followed by hand."""
         if not is_link(parts[-1], folder):
-            return read_at(parts[-1], folder, self._policy.max_file_bytes)
+            return read_at(parts[-1], folder, self._policy.max_file_bytes, self._names)
         with walked(root, parts, floor=parts[:-1]) as (inner, real):
-            return read_at(real[-1], inner, self._policy.max_file_bytes)
+            return read_at(real[-1], inner, self._policy.max_file_bytes, self._names)
 
     def _refused(self, parts: Parts, *findings: Finding) -> Entry:
         return Entry(self._path(parts), told(findings), self._strict)
 
     def _path(self, parts: Parts) -> str:
         return _plain(str(self._shown.joinpath(*parts)))
+
+
+def _is_ours(root: Root) -> bool:
+    """Whether a root lies in the folder of the bundled skills."""
+    try:
+        ours = os.path.realpath(skills_dir())
+    except ConfigurationError:  # they are missing
+        return False
+    return f"{root.path}/".startswith(f"{ours}/")
 
 
 def _plain(path: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pydantic
 from pydantic import Field
 
@@ -27,7 +29,8 @@ class SkillPolicy(Noun):
     carries, over which a body is offered by section; ``max_resource_bytes`` of a resource that is read. Counts:
     ``max_resources`` that are listed, ``max_depth`` of folders below the root, ``max_folders`` looked into,
     ``max_names`` in one folder. ``file_names`` are the names that a skill's file may have, the first that is
-    there wins: ``("SKILL.md", "skill.md")`` opts into the near miss.
+    there wins: ``("SKILL.md", "skill.md")`` opts into the near miss. ``hard_links``: whether a file may be read that
+    has further names outside of the root; ``"allow"`` is for folders that a package installer links from its cache.
     """
 
     max_file_bytes: int = Field(default=1024 * 1024, gt=0, le=16 * 1024 * 1024)
@@ -38,6 +41,8 @@ class SkillPolicy(Noun):
     max_folders: int = Field(default=20_000, gt=0)
     max_names: int = Field(default=20_000, gt=0)
     file_names: tuple[str, ...] = Field(default=("SKILL.md",), min_length=1)
+
+    hard_links: Literal["refuse", "allow"] = "refuse"
 
     @pydantic.field_validator("file_names")
     @classmethod

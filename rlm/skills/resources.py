@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rlm.errors import CatalogError
-from rlm.skills.confine import Parts, Root, folder_at, folder_below, kind_at, read_at, walked
+from rlm.skills.confine import Names, Parts, Root, folder_at, folder_below, kind_at, read_at, walked
 from rlm.skills.findings import Refused, quoted
 from rlm.skills.limits import SkillPolicy
 
@@ -83,6 +83,11 @@ def names_in(folder: int, most: int) -> tuple[list[str], bool]:
     return sorted(names, key=os.fsencode), True
 
 
+def names_for(root: Root, policy: SkillPolicy) -> Names | None:
+    """What counts the names of files below a root, where the policy refuses those that have others."""
+    return Names(root) if policy.hard_links == "refuse" else None
+
+
 def read(root: Root, folder: Parts, path: str, policy: SkillPolicy) -> bytes:
     """The bytes of a file below a skill's folder, through the same confinement as the SKILL.md itself.
 
@@ -96,7 +101,7 @@ def read(root: Root, folder: Parts, path: str, policy: SkillPolicy) -> bytes:
     try:
         os.fsencode(path)
         with walked(root, (*folder, *parts), floor=folder) as (descriptor, real):
-            return read_at(real[-1], descriptor, policy.max_resource_bytes)
+            return read_at(real[-1], descriptor, policy.max_resource_bytes, names_for(root, policy))
     except UnicodeEncodeError:
         raise CatalogError("resource_refused", f"{quoted(path)} is no path", {"code": "bad_path"}) from None
     except Refused as refused:

@@ -63,7 +63,8 @@ class Skill:
         """
         try:
             with walked(self.root, self.parts, floor=self.parts[:-1]) as (folder, real):
-                data = read_at(real[-1], folder, self.policy.max_file_bytes)
+                names = resources.names_for(self.root, self.policy)
+                data = read_at(real[-1], folder, self.policy.max_file_bytes, names)
         except Refused as refused:
             raise self._changed(refused.finding.message) from None
         if hashlib.sha256(data).hexdigest() != self.digest:

@@ -11,8 +11,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlm.errors import EngineError
+from rlm import files
+from rlm.errors import EngineError, FileError
 
+MOST_RELEASE_BYTES = 65_536
 LEAST_VERSION = (9, 2, 0)
 UNSOUND_VERSIONS = frozenset({(10, 0, 0), (10, 0, 1)})
 """Releases with a reported race in atom garbage collection."""
@@ -127,7 +129,7 @@ def how_to_install() -> str:
 
 def _linux_release() -> dict[str, str]:
     try:
-        text = Path("/etc/os-release").read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        text = files.read_text("/etc/os-release", MOST_RELEASE_BYTES, errors="replace")
+    except FileError:
         return {}
     return {name: value.strip('"') for name, value in re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE)}

@@ -75,7 +75,10 @@ def tool(
             "schema": given.get("schema") or schema_of(function),
             "typed": given.get("schema") is None,
         }
-        return Tool(handler=function, **{**given, **own})
+        made = Tool(handler=function, **{**given, **own})
+        if "time_limit" in options:
+            made.warn_of_thread(stacklevel=2)
+        return made
 
     return make if function is None else make(function)
 

@@ -10,7 +10,7 @@ from rlm.errors import ConfigurationError, ToolError, did_you_mean, named
 from rlm.model.given import instance, several
 from rlm.model.unit import Unit
 from rlm.tools.function import as_tool, tool_unit
-from rlm.tools.tool import Tool
+from rlm.tools.tool import DEFAULT_TIME_LIMIT, Tool
 
 
 class Registry:
@@ -121,4 +121,6 @@ def _made(tools: Iterable[Any]) -> list[Tool]:
             raise ConfigurationError("duplicate_tool", f"{item.id} stands twice in one batch", {"tool": item.id})
         seen.add(item.id)
         item.check()
+        if item.time_limit != DEFAULT_TIME_LIMIT:
+            item.warn_of_thread(stacklevel=3)
     return made

@@ -6,12 +6,13 @@ import enum
 import inspect
 import math
 import sys
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rlm.errors import ConfigurationError, did_you_mean
+from rlm.errors import ConfigurationError, RlmWarning, did_you_mean
 from rlm.model.unit import Kind, Trust, checked_id
 from rlm.tools.enforced import enforced
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 DEFAULT_TIME_LIMIT = 30.0
 DEFAULT_MAX_RESULT_BYTES = 65_536
 LEAST_RESULT_BYTES = 512
+
+_warned: set[tuple[str, str, str]] = set()
 
 
 class Effect(enum.StrEnum):
@@ -65,8 +68,8 @@ class Tool:
         server: for a tool of a server; the id is then ``mcp_tool:<server>/<name>``.
         result_schema: the JSON Schema of the result; None lets any JSON value pass.
         capability: what a grant must cover; the id if not given.
-        isolated: whether it runs in a process of its own. None: where it is no ``read``, no coroutine and can be
-            imported; ``place`` says what came of it.
+        isolated: whether it runs in a process of its own, which is killed at the limit. None is False, but a sync
+            handler with a time limit of its own is then warned of once: see ``warn_of_thread``.
         time_limit: seconds that one call may take.
         max_result_bytes: bytes of JSON that a result may have.
         projection: what is given of a larger one.
@@ -124,11 +127,9 @@ class Tool:
         Raises: ConfigurationError ``not_importable``, where isolation was asked for and another process cannot
         import the handler.
         """
-        here = Place.LOOP if is_async(self.handler) else Place.THREAD
-        if self.isolated is None:
-            fits = self.effect is not Effect.READ and here is Place.THREAD and self.address is not None
-            return Place.PROCESS if fits else here
-        if self.isolated and self.address is None:
+        if not self.isolated:
+            return Place.LOOP if is_async(self.handler) else Place.THREAD
+        if self.address is None:
             raise ConfigurationError(
                 "not_importable",
                 f"{self.id}: isolated=True needs a function that another process can import: one at the top of a"
@@ -136,7 +137,7 @@ class Tool:
                 f" {_described(self.handler)}",
                 {"tool": self.id},
             )
-        return Place.PROCESS if self.isolated else here
+        return Place.PROCESS
 
     @property
     def address(self) -> str | None:
@@ -167,6 +168,27 @@ class Tool:
     def check(self) -> None:
         """Raise where the tool could not be executed: a schema that cannot be used, a handler not importable."""
         _ = self.arguments_check, self.result_check, self.place
+
+    def warn_of_thread(self, *, stacklevel: int) -> None:
+        """Warn, once for a handler, that a thread cannot be killed at the time limit.
+
+        A handler that takes an ``rlm.Cancellation`` is not warned of, nor is ``isolated=False``.
+        """
+        from rlm.tools.function import cancellation_parameters
+
+        if self.isolated is not None or self.place is not Place.THREAD or cancellation_parameters(self.handler):
+            return
+        subject = (getattr(self.handler, "__module__", ""), getattr(self.handler, "__qualname__", self.name), self.id)
+        if subject in _warned:
+            return
+        _warned.add(subject)
+        warnings.warn(
+            f"{self.id}: at its time limit of {self.time_limit:g} s a function in a thread is left behind and not"
+            f" killed. Say isolated=True to run it in a process of its own (it shares no memory with yours), take a"
+            f" parameter of type rlm.Cancellation and look at it, or say isolated=False.",
+            RlmWarning,
+            stacklevel=stacklevel + 1,
+        )
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

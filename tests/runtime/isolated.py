@@ -7,7 +7,7 @@ import time
 import rlm
 
 
-@rlm.tool(effect="process")
+@rlm.tool(effect="process", isolated=True)
 def sleep_in_a_process(seconds: float) -> str:
     """Sleep in a process of its own."""
     time.sleep(seconds)

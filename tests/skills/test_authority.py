@@ -181,7 +181,7 @@ def test_k02_nothing_in_the_skill_code_scores_ranks_chooses_or_packs(path: Path)
         for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
     }
     ours = {name for name in imported if name.startswith("rlm.")}
-    assert {name.split(".")[1] for name in ours} <= {"skills", "errors", "model"}
+    assert {name.split(".")[1] for name in ours} <= {"skills", "errors", "files", "model", "resources"}
     assert not {name for name in ours if name.startswith("rlm.model.")} - {"rlm.model.base", "rlm.model.given"}
     assert not [name for name in names_in(tree) if any(word in name.lower() for word in CHOOSING)]
 

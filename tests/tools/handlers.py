@@ -143,10 +143,20 @@ class Shelf:
         return "there"
 
 
-@rlm.tool(effect="write")
+@rlm.tool(effect="write", isolated=True)
 def note(text: str) -> str:
     """Write a note."""
     return f"{os.getpid()}: {text}"
+
+
+shelf: list[str] = []
+
+
+@rlm.tool(effect="write")
+def put(text: str) -> int:
+    """Put a text on a shelf of this process."""
+    shelf.append(text)
+    return len(shelf)
 
 
 def tool(function: object, **options: object) -> rlm.Tool:

@@ -113,6 +113,13 @@ async def test_a_decorated_handler_is_found_behind_its_tool() -> None:
     assert (said, pid != str(os.getpid())) == ("hello", True)
 
 
+async def test_a_handler_that_can_be_imported_keeps_its_state_and_environment() -> None:
+    handlers.shelf.clear()
+    for count in (1, 2):
+        assert (await call(handlers.put, {"text": "a"})).value == count
+    assert handlers.shelf == ["a", "a"]
+
+
 async def test_what_the_handler_prints_is_no_answer_and_it_reads_nothing() -> None:
     assert (await call(tool(handlers.talkative))).value == ""
 

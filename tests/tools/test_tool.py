@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import functools
 import json
+import warnings
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import pytest
@@ -112,16 +114,51 @@ def test_p23_a_unit_holds_no_handler_and_no_host_object() -> None:
 # -- where it runs -----------------------------------------------------------------------------------
 
 
-def test_only_an_importable_sync_handler_that_does_more_than_read_is_isolated_by_default() -> None:
-    assert rlm.tool(effect="read")(handlers.whoami).place is Place.THREAD
-    assert rlm.tool(effect="write")(handlers.whoami).place is Place.PROCESS
-    assert rlm.tool(effect="write")(handlers.awaited).place is Place.LOOP
-    assert rlm.tool(effect="write", isolated=False)(handlers.whoami).place is Place.THREAD
+def test_nothing_is_isolated_that_was_not_asked_to_be() -> None:
+    for effect in rlm.tools.tool.Effect:
+        assert rlm.tool(effect=effect)(handlers.whoami).place is Place.THREAD
+        assert rlm.tool(effect=effect)(handlers.awaited).place is Place.LOOP
+        assert rlm.tool(effect=effect)(handlers.Shelf.plain).place is Place.THREAD
+        assert rlm.tool(name="one", effect=effect)(lambda: 1).place is Place.THREAD
+        assert rlm.tool(effect=effect, isolated=False)(handlers.whoami).place is Place.THREAD
+        assert rlm.tool(effect=effect, isolated=True)(handlers.whoami).place is Place.PROCESS
     assert rlm.tool(effect="read", isolated=True)(handlers.awaited).place is Place.PROCESS
-    assert rlm.tool(effect="write")(handlers.Shelf.plain).place is Place.PROCESS
-    assert rlm.tool(name="one", effect="write")(lambda: 1).place is Place.THREAD
     assert handlers.note.place is Place.PROCESS
     assert handlers.note.address == "tests.tools.handlers:note"
+
+
+def warnings_of(make: Callable[[], object]) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        make()
+    assert all(issubclass(each.category, rlm.errors.RlmWarning) for each in caught)
+    return [str(each.message) for each in caught]
+
+
+def test_a_sync_tool_with_a_time_limit_that_is_not_isolated_is_warned_of_once() -> None:
+    def slow() -> None: ...
+
+    (first,) = warnings_of(lambda: rlm.tool(time_limit=30)(slow))
+    assert first.startswith("tool:slow: at its time limit of 30 s ")
+    assert "isolated=True" in first
+    assert "rlm.Cancellation" in first
+    assert warnings_of(lambda: rlm.Registry([rlm.tool(time_limit=2)(slow)])) == []
+    by_hand = rlm.Tool("by_hand", "", {"type": "object"}, "read", lambda: None, time_limit=3)  # type: ignore[arg-type]
+    assert len(warnings_of(lambda: rlm.Registry([by_hand]))) == 1
+    assert warnings_of(lambda: rlm.Registry([by_hand])) == []
+
+
+def test_who_cannot_be_left_behind_or_said_so_is_not_warned_of() -> None:
+    def stops(stop: rlm.Cancellation) -> None: ...
+
+    async def ends() -> None: ...
+
+    def plain() -> None: ...
+
+    assert warnings_of(lambda: rlm.Registry([rlm.tool(time_limit=1)(stops), rlm.tool(time_limit=1)(ends)])) == []
+    assert warnings_of(lambda: rlm.Registry([rlm.tool(time_limit=1, isolated=False)(plain)])) == []
+    assert warnings_of(lambda: rlm.Registry([rlm.tool(time_limit=1, isolated=True)(handlers.whoami)])) == []
+    assert warnings_of(lambda: rlm.Registry([rlm.tool()(plain)])) == []
 
 
 def closure() -> Any:

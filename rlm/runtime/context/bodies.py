@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from rlm.errors import ConfigurationError, ContextError
+from rlm import files
+from rlm.errors import ConfigurationError, ContextError, FileError
 
 PIECE = 256 * 1024
 """Bytes that are read at once, and then given up."""
+
+MOST_FILE_BYTES = 16 * 1024**3
+MOST_BYTES = 64 * 1024**3
+"""Bytes of one file, and of all files of one context."""
 
 
 class Body(Protocol):
@@ -93,29 +97,25 @@ class Filed:
     def at(cls, path: Path) -> Filed:
         """The file as it is now. Raises: ConfigurationError ``unreadable_file``, naming it."""
         try:
-            found = path.stat()
+            with files.opened(path, MOST_FILE_BYTES) as (descriptor, found):
+                if not found.st_size and os.pread(descriptor, 1, 0) and not os.fstat(descriptor).st_size:
+                    raise _no_file(path, "it does not say its size (a file of /proc?): read it, and give its text")
+        except FileError as problem:
+            raise _no_file(path, problem.why) from None
         except OSError as problem:
             raise _no_file(path, problem.strerror or str(problem)) from None
-        if not stat.S_ISREG(found.st_mode):
-            raise _no_file(path, "it is not a regular file")
-        if not os.access(path, os.R_OK):
-            raise _no_file(path, "permission denied")
         return cls(path.absolute(), found.st_size, found.st_dev, found.st_ino, found.st_mtime_ns)
 
     def read(self, start: int, stop: int) -> bytes:
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            with files.opened(self.path) as (descriptor, found):
+                if (found.st_dev, found.st_ino) != (self.device, self.inode):
+                    raise self._gone("another file has its name now")
+                return self._read(descriptor, start, stop)
+        except FileError as problem:
+            raise self._gone(problem.why) from None
         except OSError as problem:
             raise self._gone(problem.strerror or str(problem)) from None
-        try:
-            found = os.fstat(descriptor)
-            if (found.st_dev, found.st_ino) != (self.device, self.inode):
-                raise self._gone("another file has its name now")
-            return self._read(descriptor, start, stop)
-        except OSError as problem:
-            raise self._gone(problem.strerror or str(problem)) from None
-        finally:
-            os.close(descriptor)
 
     def _read(self, descriptor: int, start: int, stop: int) -> bytes:
         read: list[bytes] = []

@@ -18,7 +18,8 @@ from rlm.errors import ConfigurationError, ContextError
 from rlm.model.base import digest_of
 from rlm.model.given import checked_path
 from rlm.runtime.context import utf8
-from rlm.runtime.context.bodies import Body, Filed, Held
+from rlm.runtime.context.bodies import MOST_BYTES, Body, Filed, Held
+from rlm.runtime.context.mistaken import warn_of_paths
 
 MOST_JSON_BYTES = 32 * 1024 * 1024
 """Bytes of JSON that are parsed for a ``slice`` by path: parsing cannot be interrupted."""
@@ -99,7 +100,7 @@ class Context:
         """Files, named by path or by patterns (``logs/*.log``, ``**`` for any folders); each is a document.
 
         They are looked at (size, identity) and not read. A pattern's files come sorted by name; a file that is named
-        twice comes once.
+        twice comes once. One file has at most 16 GiB, and all together 64 GiB.
 
         Raises: ConfigurationError ``unreadable_file`` for what is missing, no regular file or not readable, and for
         a pattern that matches nothing.
@@ -111,6 +112,13 @@ class Context:
                 found.setdefault(name, Document(shown, Filed.at(Path(name))))
         if not found:
             raise _invalid("Context.files wants at least one path", None)
+        size = sum(each.body.size for each in found.values())
+        if size > MOST_BYTES:
+            raise ConfigurationError(
+                "unreadable_file",
+                f"{len(found):,} context files have {size:,} bytes together, more than {MOST_BYTES:,}",
+                {"file": str(paths[0]), "why": "too large", "bytes": size, "limit": MOST_BYTES},
+            )
         return cls(ContextKind.FILES, tuple(found.values()))
 
     @classmethod
@@ -154,11 +162,17 @@ class Context:
     def named_of(cls, value: Any) -> dict[str, Context]:
         """The contexts of a run by name: a mapping whose values are Contexts as it is, else one called ``context``.
 
+        A string that is the path of a file is taken as a text all the same, with one warning.
+
         Raises: ConfigurationError ``invalid_context``; ``invalid_name`` for a name that is none.
         """
         if isinstance(value, Mapping) and any(isinstance(item, Context) for item in value.values()):
-            return {check_name(name): cls.of(item) for name, item in value.items()}
-        return {"context": cls.of(value)}
+            found = {check_name(name): cls.of(item) for name, item in value.items()}
+            texts = list(value.values())
+        else:
+            found, texts = {"context": cls.of(value)}, [value]
+        warn_of_paths(texts)
+        return found
 
     @classmethod
     def _held(cls, kind: ContextKind, text: str) -> Self:

@@ -20,7 +20,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pydantic
 from pydantic import Field, SecretStr
 
-from rlm.errors import ConfigurationError, did_you_mean
+from rlm import files
+from rlm.errors import ConfigurationError, FileError, did_you_mean
 from rlm.model.base import Noun
 from rlm.model.given import checked_path
 
@@ -234,13 +235,9 @@ def load_mcp_config(path: str | Path) -> dict[str, ServerConfig]:
     """
     path = checked_path("path", path)
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_CONFIG_BYTES + 1)
-        if len(data) > MAX_CONFIG_BYTES:
-            raise ValueError(f"over {MAX_CONFIG_BYTES:,} bytes")
-        given = json.loads(data)
-    except (OSError, ValueError, RecursionError) as problem:
-        said = problem.strerror if isinstance(problem, OSError) else str(problem).partition(": line")[0]
+        given = json.loads(files.read(path, MAX_CONFIG_BYTES))
+    except (FileError, ValueError, RecursionError) as problem:
+        said = problem.why if isinstance(problem, FileError) else str(problem).partition(": line")[0]
         raise ConfigurationError("unreadable", f"{path}: {said}", {"file": str(path)}) from None
     if isinstance(given, Mapping):
         given = next((given[key] for key in ("mcpServers", "servers") if isinstance(given.get(key), Mapping)), given)

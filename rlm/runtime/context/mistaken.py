@@ -1,0 +1,55 @@
+"""A path that was given as a text: ``complete(question, "logs/app.log")`` asks about twelve letters.
+
+The text is taken as it is; a warning names the remedy. Only a string that is nothing but a path, and whose path is
+there on disk, is warned of: a file, a folder whose name has a ``/``, or a pattern with a ``/`` that matches something.
+A list of strings is warned of where all of them are such paths.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from rlm.errors import RlmWarning
+
+LONGEST_PATH = 1024
+"""Characters; a longer string is a text."""
+
+
+def warn_of_paths(values: Iterable[Any]) -> None:
+    """Warn, once for all of them, of strings among the contexts of a run that are paths of files that are there."""
+    for value in values:
+        texts = value if isinstance(value, list | tuple) and value else [value]
+        if all(isinstance(text, str) and is_path(text) for text in texts):
+            path = texts[0]
+            there = os.path.expanduser(path)
+            warnings.warn(
+                f"the context is the text {path!r}, and there is a file or folder of that name. To ask about what is in"
+                f" it, give pathlib.Path({there!r}), or rlm.Context.files({_pattern(there)!r}); rlm.Context.text(...)"
+                f" says that the text is meant.",
+                RlmWarning,
+                stacklevel=2,
+            )
+            return
+
+
+def is_path(text: str) -> bool:
+    """Return whether a string is, as it stands, the path of something that is there."""
+    if not text or len(text) > LONGEST_PATH or not text.isprintable() or text != text.strip():
+        return False
+    path = os.path.expanduser(text)
+    try:
+        if os.path.isfile(path):
+            return True
+        if "/" not in path:
+            return False
+        return os.path.isdir(path) or (glob.has_magic(path) and " " not in path and any(glob.iglob(path)))
+    except (OSError, ValueError):
+        return False
+
+
+def _pattern(path: str) -> str:
+    return os.path.join(path, "**") if os.path.isdir(path) else path
