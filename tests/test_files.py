@@ -261,7 +261,18 @@ def test_nothing_is_written_into_what_is_no_plain_file(door: str, bad: Any, tmp_
 
 OPENERS = frozenset(
     {
-        *("open", "fdopen", "read_text", "read_bytes", "write_text", "write_bytes", "touch", "mmap", "memmap", "mkstemp"),
+        *(
+            "open",
+            "fdopen",
+            "read_text",
+            "read_bytes",
+            "write_text",
+            "write_bytes",
+            "touch",
+            "mmap",
+            "memmap",
+            "mkstemp",
+        ),
         *("fromfile", "loadtxt", "genfromtxt", "from_file", "from_pretrained", "NamedTemporaryFile", "TemporaryFile"),
         *("copy", "copyfile", "copy2", "copytree", "move", "FileIO", "ZipFile", "is_zipfile", "getline", "getlines"),
         *("open_code", "openat", "mknod", "creat", "truncate", "sendfile", "splice", "copy_file_range"),

@@ -157,13 +157,24 @@ def test_who_watches_a_run_cannot_end_it(kind, problem, caplog):
     assert "on_event raised" in caplog.text
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
-def test_a_trace_that_cannot_be_written_ends_the_run_before_more_is_done(tmp_path):
-    (tmp_path / "run.jsonl").symlink_to("/dev/full")
-    script = ScriptedProvider([OK])
-    result = rlm.complete("x", model=script, trace=tmp_path / "run.jsonl")
-    assert (result.status, result.error["kind"]) == ("failed", "trace_failed")
-    assert script.requests == []
+FULL = """
+import json, resource, sys
+import rlm
+from rlm.providers import ScriptedProvider
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+script = ScriptedProvider([sys.argv[3]])
+result = rlm.complete("x", model=script, trace=sys.argv[1])
+print(json.dumps([result.status, (result.error or {}).get("kind"), len(script.requests)]))
+"""
+
+
+@pytest.mark.parametrize(("limit", "ends"), [(100, ["failed", "trace_failed", 0]), (10**8, ["ok", None, 1])])
+def test_a_trace_that_cannot_be_written_ends_the_run_before_more_is_done(tmp_path, limit, ends):
+    """No file of that process may be larger than so many bytes, as where a disk is full."""
+    command = [sys.executable, "-c", FULL, str(tmp_path / "run.jsonl"), str(limit), OK]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert json.loads(done.stdout) == ends, done.stderr
 
 
 def test_a_store_that_goes_away_ends_the_run_with_what_there_is(tmp_path):
