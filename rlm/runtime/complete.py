@@ -310,8 +310,8 @@ async def areplay(path: str | Path, *, trace: str | Path | None = None) -> Compl
 
     Returns: the result: the same one; ``failed`` with ``replay_differs`` where the two runs part.
 
-    Raises: ConfigurationError ``bad_trace`` (with the line), ``unfinished_trace``, ``missing_body``, ``changed_body``;
-    OSError.
+    Raises: ConfigurationError ``unreadable_trace``, ``bad_trace`` (with the line), ``unfinished_trace``,
+    ``missing_body``, ``unreadable_body``, ``changed_body``.
     """
     record = Record(path)
     said = Host(record)
