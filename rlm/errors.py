@@ -17,6 +17,9 @@
     ├── TimeoutPolicyError   a duration that the host does not allow
     └── DelegationError      a command of the host that is not what somebody says it is
 
+``RlmError`` itself, of phase ``internal``, is raised for a defect or a limit of the machine: ``internal_error``,
+``out_of_memory``, ``system_error`` (see ``rlm.boundary``).
+
 Every error has ``phase`` (where), ``kind`` (what, a closed word per phase), ``message`` (for people)
 and ``detail`` (plain JSON data). ``to_dict()`` is the same thing as data. All of them pickle.
 """
@@ -25,6 +28,7 @@ from __future__ import annotations
 
 import difflib
 import heapq
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -46,8 +50,12 @@ __all__ = [
     "ToolError",
     "UnitError",
     "did_you_mean",
+    "exception_name",
+    "exception_text",
+    "exception_words",
     "named",
     "nearest",
+    "valid_text",
 ]
 
 
@@ -63,14 +71,20 @@ class RlmError(Exception):
     phase: ClassVar[str] = "internal"
 
     def __init__(self, kind: str, message: str, detail: Mapping[str, Any] | None = None) -> None:
+        message = valid_text(str(message))
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.detail: dict[str, Any] = dict(detail or {})
 
     def to_dict(self) -> dict[str, Any]:
-        """The error as JSON data: ``phase``, ``kind``, ``message``, ``detail``."""
-        return {"phase": self.phase, "kind": self.kind, "message": self.message, "detail": self.detail}
+        """The error as JSON data: ``phase``, ``kind``, ``message``, ``detail``. All of it is valid JSON and Unicode."""
+        return {
+            "phase": self.phase,
+            "kind": self.kind,
+            "message": self.message,
+            "detail": _json_data(self.detail, DEEPEST_DETAIL),
+        }
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self.kind, self.message, self.detail))
@@ -219,6 +233,66 @@ def _restore_provider_error(
     kind: str, message: str, detail: dict[str, Any], status: int | None, retryable: bool
 ) -> ProviderError:
     return ProviderError(kind, message, detail, status=status, retryable=retryable)
+
+
+LONGEST_EXCEPTION = 500
+"""Characters of an exception's words that an error repeats."""
+
+DEEPEST_DETAIL = 32
+"""Levels of ``detail`` that ``to_dict`` gives."""
+
+
+def exception_name(problem: BaseException) -> str:
+    """The name of an exception's class, whatever its metaclass does."""
+    return valid_text(type.__dict__["__name__"].__get__(type(problem)))
+
+
+def exception_text(problem: BaseException, most: int = LONGEST_EXCEPTION) -> str:
+    """``Name: words`` of an exception as valid Unicode; the name alone where its words cannot be had.
+
+    Example:
+        >>> exception_text(KeyError("a"))
+        "KeyError: 'a'"
+    """
+    words, name = exception_words(problem, most), exception_name(problem)
+    return f"{name}: {words}" if words else name
+
+
+def exception_words(problem: BaseException, most: int = LONGEST_EXCEPTION) -> str:
+    """What an exception says, at most so many characters; empty where its ``__str__`` raises."""
+    try:
+        return valid_text(str.__str__(str(problem))[:most])
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # noqa: BLE001 - a host's __str__
+        return ""
+
+
+def valid_text(text: str) -> str:
+    """``text`` with lone surrogates, which UTF-8 cannot carry, replaced by U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _json_data(value: Any, levels: int) -> Any:
+    """A value of ``detail`` as JSON data; what has no JSON is written as text."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return valid_text(str.__str__(value))
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if levels and isinstance(value, Mapping):
+        return {valid_text(str(key)): _json_data(item, levels - 1) for key, item in value.items()}
+    if levels and isinstance(value, list | tuple | set | frozenset):
+        return [_json_data(item, levels - 1) for item in value]
+    try:
+        return valid_text(repr(value)[:LONGEST_EXCEPTION])
+    except Exception:  # noqa: BLE001 - a host's __repr__
+        return f"<{type.__dict__['__name__'].__get__(type(value))}>"
 
 
 MOST_COMPARED = 200

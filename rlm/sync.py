@@ -11,9 +11,11 @@ import contextlib
 import os
 import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+from rlm.errors import RunError
 
 if TYPE_CHECKING:
     from anyio import CancelScope
@@ -66,6 +68,8 @@ class _Loop:
         work = _Work(function, args, kwargs)
         try:
             value = self._portal.start_task_soon(work.run).result()
+        except CancelledError:
+            raise RunError("cancelled", "the library's event loop ended") from None
         except BaseException:
             if not work.ended.is_set():  # it is this thread that was interrupted
                 self._portal.start_task_soon(work.cancel)

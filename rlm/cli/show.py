@@ -84,7 +84,7 @@ def answer(answer: Answer) -> None:
 
 def usage(answer: Answer) -> str:
     """Who answered and what it took, in one line."""
-    used, tools = answer.usage, counted(answer.prompt_projection.tool_count, "tool")
+    used, tools = answer.usage, counted(answer.tool_count, "tool")
     taken = "unknown tokens" if used.input_tokens is None else counted(used.input_tokens, "token")
     given = "unknown" if used.output_tokens is None else f"{used.output_tokens:,}"
     return f"{answer.model}: {taken} in, {given} out, {tools} shown, finished by {answer.finish_reason}"

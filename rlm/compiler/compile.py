@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial, wraps
 from typing import Any, Literal, ParamSpec, TypeVar
 
+from rlm.boundary import boundary
 from rlm.catalog.catalog import Catalog
 from rlm.catalog.snapshot import Snapshot
 from rlm.compiler import render, rules
@@ -36,6 +37,7 @@ PLACES = ("native", "text")
 """Where full schemas stand: in the provider's ``tools`` field, or in the text."""
 
 
+@boundary("compile")
 def compile(
     catalog: Catalog,
     text: str | None = None,
@@ -81,6 +83,7 @@ def compile(
         CompileError: ``pinned_conflict``, ``pinned_blocked``, ``selected_conflict``.
         BudgetError: ``over_budget`` where pinned or mandatory material does not fit.
         EngineError: ``prolog_missing`` and others of the engine.
+        RlmError: of phase ``internal`` for a defect, or where the memory was not enough.
     """
     policy = _checked(catalog, policy, tools)
     turn = turn_of(
@@ -100,6 +103,7 @@ def compile(
     return _once(catalog, turn, policy, tools == "native", packing, _listed("standing", standing), host, ear)
 
 
+@boundary("recompile")
 def recompiled(view: CompiledContext, text: str | None, needs: Iterable[str], signals: Any) -> CompiledContext:
     """See ``CompiledContext.recompile``. The host's rules are those of the view, whatever became of the file; its
     sensor is asked anew."""
@@ -151,7 +155,7 @@ def _awaited(function: Callable[P, T], name: str) -> Callable[P, Coroutine[Any, 
         return await anyio.to_thread.run_sync(partial(function, *args, **kwargs), abandon_on_cancel=True)
 
     awaited.__name__ = awaited.__qualname__ = name
-    return awaited
+    return boundary(name)(awaited)
 
 
 acompile = _awaited(compile, "acompile")

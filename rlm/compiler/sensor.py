@@ -12,8 +12,10 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from rlm.boundary import host_code
 from rlm.catalog.catalog import Catalog
 from rlm.catalog.facts import facts_of, origin_of
 from rlm.catalog.snapshot import Snapshot
@@ -138,11 +140,8 @@ class Sensor:
             from rlm.compiler.static_vectors import embedder
 
             self._embed = embedder()
-        try:
+        with host_code(f"the embedder of sensor {self.name!r}", partial(ConfigurationError, "bad_embedder")):
             rows = np.asarray(self._embed(list(texts)), dtype=np.float64)
-        except Exception as problem:
-            what = f"the embedder of sensor {self.name!r} failed: {type(problem).__name__}: {problem}"
-            raise ConfigurationError("bad_embedder", what) from problem
         wrong = self._wrong(rows, len(texts))
         if wrong:
             raise ConfigurationError("bad_embedder", f"the embedder of sensor {self.name!r} gave {wrong}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import pydantic
 from pydantic import Field
 
-from rlm.errors import ProviderError
+from rlm.errors import ProviderError, RlmError, RunError
 from rlm.model.base import plain
 from rlm.providers.base import FinishReason, Usage
 
@@ -41,8 +42,9 @@ class Projection(Outcome):
 class Answer(Outcome):
     """One question, one request, one reply.
 
-    ``status`` is ``ok``, or ``failed`` with ``error`` (a ProviderError as data). ``request_digest`` is the SHA-256
-    of the body that was sent, None where nothing left. ``view`` is the compiled context: it explains itself.
+    ``status`` is ``ok``, or ``failed`` with ``error`` (a ProviderError as data, or an error of phase ``internal``).
+    ``request_digest`` is the SHA-256 of the body that was sent, None where nothing left. ``view`` is the compiled
+    context: it explains itself. ``prompt_projection`` and ``view`` are None where a defect came before the compile.
     """
 
     status: Literal["ok", "failed"]
@@ -51,15 +53,20 @@ class Answer(Outcome):
     finish_reason: FinishReason | None = None
     usage: Usage = Usage()
     model: str
-    prompt_projection: Projection
+    prompt_projection: Projection | None = None
     request_digest: str | None = None
     error: dict[str, Any] | None = None
     view: Any = Field(default=None, exclude=True, repr=False)
 
     @property
     def fingerprint(self) -> str:
-        """The projection's fingerprint."""
-        return self.prompt_projection.fingerprint
+        """The projection's fingerprint; empty where nothing was compiled."""
+        return "" if self.prompt_projection is None else self.prompt_projection.fingerprint
+
+    @property
+    def tool_count(self) -> int:
+        """How many tools the model was shown."""
+        return 0 if self.prompt_projection is None else self.prompt_projection.tool_count
 
     @property
     def refused(self) -> tuple[AnsweredCall, ...]:
@@ -67,13 +74,10 @@ class Answer(Outcome):
         return tuple(call for call in self.tool_calls if call.error is not None)
 
     def unwrap(self) -> str:
-        """The text. Raises: ProviderError where the answer failed."""
+        """The text. Raises: RlmError of the phase and kind in ``error``, mostly a ProviderError."""
         if self.error is None:
             return self.text
-        said = self.error
-        raise ProviderError(
-            said["kind"], said["message"], said["detail"], status=said["status"], retryable=said["retryable"]
-        )
+        raise error_of(self.error)
 
     def json_value(self) -> Any:
         """The text as a JSON value, for answers that were asked for with a ``schema``. Raises: ValueError."""
@@ -84,3 +88,23 @@ class Answer(Outcome):
         fields = plain(self)
         del fields["view"]
         return dict(fields)
+
+
+def error_of(data: Mapping[str, Any]) -> RlmError:
+    """An error as data as an exception again: of this library's own class for its phase."""
+    kind, message = str(data.get("kind", "unknown")), str(data.get("message", ""))
+    detail = dict(data.get("detail") or {})
+    if data.get("phase") == ProviderError.phase:
+        retryable = bool(data.get("retryable"))
+        return ProviderError(kind, message, detail, status=data.get("status"), retryable=retryable)
+    return _of_phase(str(data.get("phase")))(kind, message, detail)
+
+
+def _of_phase(phase: str) -> type[RlmError]:
+    """The class that is nearest to RlmError; a host's own ones may want other arguments."""
+    waiting: list[type[RlmError]] = [RlmError]
+    for each in waiting:
+        if each.phase == phase:
+            return each
+        waiting += [child for child in each.__subclasses__() if child.__module__.partition(".")[0] == "rlm"]
+    return RunError

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 import anyio
 
+from rlm.boundary import boundary, host_code
 from rlm.compiler.compile import acompile, checked_place, checked_policy
 from rlm.errors import ConfigurationError, ProviderError, RlmError, ToolError, did_you_mean
 from rlm.model.given import mapping
@@ -65,6 +66,11 @@ def waiting(function: Callable[P, Coroutine[Any, Any, T]], name: str) -> Callabl
     return wait
 
 
+def _defect(problem: RlmError) -> Answer:
+    return Answer(status="failed", model="", error=problem.to_dict())
+
+
+@boundary("ask", _defect)
 @suggesting
 async def aask(
     query: str,
@@ -119,7 +125,8 @@ async def aask(
         retained: ids that a session keeps.
         standing: further pinned units of the host, for this request only; the catalog is not touched.
 
-    Returns: an Answer; what the provider or the line did wrong is its ``error``, with ``status == "failed"``.
+    Returns: an Answer; what the provider or the line did wrong, and a defect of this library, is its ``error``, with
+    ``status == "failed"``.
 
     Raises: ConfigurationError, CompileError (nothing was sent then), and ProviderError ``local_missing`` or
     ``model_missing`` where the model that was named cannot be there.
@@ -169,7 +176,7 @@ async def aask(
     return _answer(provider, view, sent[0].digest if sent else None, reply, failure)
 
 
-ask = waiting(aask, "ask")
+ask = boundary("ask", _defect)(waiting(aask, "ask"))
 
 
 def _check_options(tools: Any, most: Any, time_limit: Any) -> None:
@@ -189,7 +196,8 @@ async def _window(provider: Provider, deadline: float) -> tuple[int | None, Prov
     """The provider's window in tokens, or why it cannot be had (a local model that does not start)."""
     with anyio.CancelScope(deadline=deadline):
         try:
-            return await provider.window(), None
+            with host_code(*gate.provider_failed(provider)):
+                return await provider.window(), None
         except ProviderError as problem:
             return None, problem
     return None, ProviderError(

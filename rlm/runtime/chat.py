@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 import anyio.from_thread
 
+from rlm.boundary import boundary
 from rlm.errors import ConfigurationError, RunError
 from rlm.model.turn import Message, conversation_of
 from rlm.providers import resolve
@@ -28,6 +29,7 @@ DEFAULT_OUTPUT = 4096
 Messages = Iterable[Message | Mapping[str, Any]]
 
 
+@boundary("achat")
 async def achat(
     messages: Messages, *, model: Any = None, max_output_tokens: int = DEFAULT_OUTPUT, time_limit: float = 120.0
 ) -> str:
@@ -39,7 +41,8 @@ async def achat(
         max_output_tokens: tokens of the reply, outside of a run.
         time_limit: seconds, outside of a run.
 
-    Raises: ProviderError; ConfigurationError ``no_model``, ``model_of_the_run``; RunError inside a run.
+    Raises: ProviderError; ConfigurationError ``no_model``, ``model_of_the_run``; RunError inside a run; RlmError of
+    phase ``internal`` for a defect.
     """
     said = conversation_of("messages", messages)
     agent = current_agent.get()
@@ -59,6 +62,7 @@ async def achat(
     return reply.text
 
 
+@boundary("chat")
 def chat(messages: Messages, **options: Any) -> str:
     """As ``achat``, for callers that wait; a handler in a thread of a run waits for the run's own loop, and no longer
     than its call may last."""

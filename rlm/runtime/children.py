@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 import anyio
 
+from rlm.boundary import error_from, keeps_its_meaning
 from rlm.errors import RlmError, RunError
 from rlm.model.base import digest_of
 from rlm.model.budget import Budget
@@ -77,7 +79,7 @@ async def in_time(parent: Agent, child: Agent) -> tuple[Any, RlmError | None]:
     A place among the children of its depth is taken for so long, and given back whatever happens. The child ends
     with its parent's plan at the latest, whoever waits for it.
     """
-    started = anyio.current_time()
+    started, task = anyio.current_time(), asyncio.current_task()
     problem: RlmError | None = None
     scope = anyio.CancelScope(deadline=child.deadline)
     parent.living.add(scope)
@@ -85,8 +87,10 @@ async def in_time(parent: Agent, child: Agent) -> tuple[Any, RlmError | None]:
         with scope:
             async with parent.run.children(child.depth):
                 return await child.answer(), None
-    except RlmError as raised:
-        problem = raised
+    except BaseException as raised:
+        if keeps_its_meaning(raised, task):
+            raise
+        problem = error_from(raised, "a subagent")
     finally:
         parent.living.discard(scope)
         child.seconds = anyio.current_time() - started

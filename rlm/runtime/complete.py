@@ -5,14 +5,16 @@ What can be wrong with the host's word is raised before anything is sent; what h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
 
+from rlm.boundary import boundary, error_from, host_code, keeps_its_meaning
 from rlm.catalog.catalog import Catalog
 from rlm.errors import ConfigurationError, RlmError, RunError
 from rlm.model.base import digest_of
@@ -24,10 +26,11 @@ from rlm.runtime.cancel import CancelToken
 from rlm.runtime.completion import Completion, Status
 from rlm.runtime.context.context import Context
 from rlm.runtime.context.store import Store
+from rlm.runtime.gate import provider_failed
 from rlm.runtime.ledger import Account
 from rlm.runtime.operations import current_agent
 from rlm.runtime.options import Options
-from rlm.runtime.record import Host, record_contexts, record_run
+from rlm.runtime.record import Host, reading, record_contexts, record_run
 from rlm.runtime.replay import Recorded, Replay, ReplayProvider, ReplayRetry, ended_alike
 from rlm.runtime.roles import instruction_units
 from rlm.runtime.run import Run, Speaker, speaker_of
@@ -43,6 +46,11 @@ ENDED_FROM_OUTSIDE = frozenset({"timeout", "cancelled", "budget_exhausted", "max
 """Kinds of runtime errors after which a result is ``partial``: nobody did anything wrong."""
 
 
+def _failed(problem: RlmError) -> Completion:
+    return Completion(status="failed", error=problem.to_dict())
+
+
+@boundary("acomplete", _failed)
 async def acomplete(query: str, context: Any = None, **options: Any) -> Completion:
     """Answer ``query`` by plans that a model writes and the runtime checks and runs.
 
@@ -52,7 +60,7 @@ async def acomplete(query: str, context: Any = None, **options: Any) -> Completi
             prompt holds it; plans look into it.
         options: see ``rlm.runtime.options.Options``.
 
-    Returns: a Completion, whatever happened to the run.
+    Returns: a Completion, whatever happened to the run: also where something inside raised.
 
     Raises: ConfigurationError and others of configuration, before any request was sent.
     """
@@ -60,17 +68,20 @@ async def acomplete(query: str, context: Any = None, **options: Any) -> Completi
     return await _completed(_host(query, context, Options.of(**options), planned=False), None)
 
 
+@boundary("completed", _failed)
 async def completed(query: str, options: Options) -> Completion:
     """``acomplete`` with options that are checked already."""
     _checked_query(query)
     return await _completed(_host(query, None, options, planned=False), None)
 
 
+@boundary("complete", _failed)
 def complete(query: str, context: Any = None, **options: Any) -> Completion:
     """As ``acomplete``, for callers that wait; it works inside a running event loop (a notebook) too."""
     return run_sync(acomplete, query, context, **options)
 
 
+@boundary("arun_plan", _failed)
 async def arun_plan(plan: Mapping[str, Any], context: Any = None, *, query: str = "", **options: Any) -> Completion:
     """Run a plan that the host wrote. It may call every registered tool and every binding, shown or not.
 
@@ -81,6 +92,7 @@ async def arun_plan(plan: Mapping[str, Any], context: Any = None, *, query: str 
     return await _completed(_host(query, context, Options.of(**options), planned=True), plan)
 
 
+@boundary("run_plan", _failed)
 def run_plan(plan: Mapping[str, Any], context: Any = None, *, query: str = "", **options: Any) -> Completion:
     """As ``arun_plan``, for callers that wait."""
     return run_sync(arun_plan, plan, context, query=query, **options)
@@ -236,6 +248,7 @@ async def _answered(
 ) -> tuple[Any, RlmError | None]:
     """The value, or why there is none; by the deadline, and with nothing left running."""
     run, token, call = agent.run, agent.run.options.cancel, current.get()
+    task = asyncio.current_task()
     outer = CancelToken()  # ends with the tool call whose handler asks for this run, if one does
     with (
         anyio.CancelScope(deadline=agent.deadline) as scope,
@@ -251,8 +264,10 @@ async def _answered(
                 if run.replay is not None:
                     await run.replay.closes()
                 return value, None
-        except RlmError as problem:
-            return None, problem
+        except BaseException as problem:
+            if keeps_its_meaning(problem, task):
+                raise
+            return None, error_from(problem, "the run")
         finally:
             run.over = True
     if token is not None and token.cancelled:
@@ -265,9 +280,24 @@ async def _answered(
     return None, RunError("timeout", f"the time limit of {limit:g} s was reached", {"time_limit": limit})
 
 
-def _open(speaker: Speaker | None) -> AbstractAsyncContextManager[Any]:
-    """The provider's connections, kept from one request to the next."""
-    return nullcontext() if speaker is None else speaker.provider
+@asynccontextmanager
+async def _open(speaker: Speaker | None) -> AsyncIterator[None]:
+    """The provider's connections, kept from one request to the next. Raises: ProviderError ``provider_failed``."""
+    if speaker is None:
+        yield
+        return
+    provider = speaker.provider
+    with host_code(*provider_failed(provider)):
+        await provider.__aenter__()
+    ended: tuple[Any, Any, Any] = (None, None, None)
+    try:
+        yield
+    except BaseException as problem:
+        ended = (type(problem), problem, problem.__traceback__)
+        raise
+    finally:
+        with host_code(*provider_failed(provider)):
+            await provider.__aexit__(*ended)
 
 
 def _result(agent: Agent, value: Any, error: RlmError | None, seconds: float) -> Completion:
@@ -294,7 +324,7 @@ def _result(agent: Agent, value: Any, error: RlmError | None, seconds: float) ->
         usage = completion.usage.model_dump(mode="json")
         try:
             trace.event("end", status=status, value=trace.body(value), error=completion.error, usage=usage)
-        except RunError as problem:
+        except RlmError as problem:
             return completion.model_copy(update={"status": "failed", "error": problem.to_dict(), "bound": bound})
     return completion
 
@@ -302,6 +332,7 @@ def _result(agent: Agent, value: Any, error: RlmError | None, seconds: float) ->
 # -- again --------------------------------------------------------------------------------------------
 
 
+@boundary("areplay", _failed)
 async def areplay(path: str | Path, *, trace: str | Path | None = None) -> Completion:
     """Run a recorded run again, without a model and without tools: both answer as they did.
 
@@ -313,12 +344,20 @@ async def areplay(path: str | Path, *, trace: str | Path | None = None) -> Compl
     Raises: ConfigurationError ``unreadable_trace``, ``bad_trace`` (with the line), ``unfinished_trace``,
     ``missing_body``, ``unreadable_body``, ``changed_body``.
     """
-    record = Record(path)
-    said = Host(record)
-    replay = Replay(record)
+    with reading(path):
+        record = Record(path)
+        said = Host(record)
+        replay = Replay(record)
+        host = _recorded_host(said, replay, trace)
+        plan = said.said["plan"]
+    return ended_alike(record, await _completed(host, plan))
+
+
+def _recorded_host(said: Host, replay: Replay, trace: str | Path | None) -> _Host:
+    """The host's word of a recorded run."""
     then = {"retry": ReplayRetry(replay=replay), "cancel": replay.interruption}
     options = Options.of(**said.options(), model="local", trace=trace, **then)
-    host = _Host(
+    return _Host(
         query=said.said["query"],
         contexts=said.contexts(),
         options=options,
@@ -331,9 +370,9 @@ async def areplay(path: str | Path, *, trace: str | Path | None = None) -> Compl
         owns_catalog=True,
         replay=replay,
     )
-    return ended_alike(record, await _completed(host, said.said["plan"]))
 
 
+@boundary("replay", _failed)
 def replay(path: str | Path, *, trace: str | Path | None = None) -> Completion:
     """As ``areplay``, for callers that wait."""
     return run_sync(areplay, path, trace=trace)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field
 
-from rlm.errors import ProviderError, RlmError, RunError
 from rlm.model.budget import Spent
-from rlm.runtime.answer import Outcome, Projection
+from rlm.runtime.answer import Outcome, Projection, error_of
+
+__all__ = ["Completion", "Status", "error_of"]
 
 Status = Literal["ok", "partial", "failed"]
 
@@ -55,23 +55,3 @@ class Completion(Outcome):
             return self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
         error = self.error or {}
         return f"{self.status}: {error.get('message', 'no reason is known')}"
-
-
-def error_of(data: Mapping[str, Any]) -> RlmError:
-    """An error as data as an exception again: of this library's own class for its phase."""
-    kind, message = str(data.get("kind", "unknown")), str(data.get("message", ""))
-    detail = dict(data.get("detail") or {})
-    if data.get("phase") == ProviderError.phase:
-        retryable = bool(data.get("retryable"))
-        return ProviderError(kind, message, detail, status=data.get("status"), retryable=retryable)
-    return _of_phase(str(data.get("phase")))(kind, message, detail)
-
-
-def _of_phase(phase: str) -> type[RlmError]:
-    """The class that is nearest to RlmError; a host's own ones may want other arguments."""
-    waiting: list[type[RlmError]] = [RlmError]
-    for each in waiting:
-        if each.phase == phase:
-            return each
-        waiting += [child for child in each.__subclasses__() if child.__module__.partition(".")[0] == "rlm"]
-    return RunError

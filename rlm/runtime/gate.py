@@ -15,6 +15,7 @@ from typing import Any
 
 import anyio
 
+from rlm.boundary import host_code
 from rlm.errors import ProviderError, RlmError, RunError
 from rlm.model.base import Noun
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest, Usage
@@ -97,7 +98,7 @@ async def _attempt(
     on_text: Callable[[str], Any] | None,
 ) -> ProviderReply:
     if passage is None:
-        return await _send(provider, request, provider.encode(request), deadline, record, on_text)
+        return await _send(provider, request, _encoded(provider, request), deadline, record, on_text)
     if passage.slots is None:
         return await _charged(provider, request, deadline, record, passage, on_text)
     with anyio.CancelScope(deadline=deadline):
@@ -123,7 +124,7 @@ async def _charged(
     try:
         if reservation.output_tokens != request.max_output_tokens:
             request = request.model_copy(update={"max_output_tokens": reservation.output_tokens})
-        body = provider.encode(request)
+        body = _encoded(provider, request)
         told = passage.attempt(request, body, reservation) if passage.attempt is not None else None
         reply = await _send(provider, request, body, deadline, record, on_text)
     except RlmError as problem:
@@ -168,6 +169,11 @@ def took_nothing(problem: RlmError) -> bool:
     return problem.detail.get("unsent") is True
 
 
+def _encoded(provider: Provider, request: ProviderRequest) -> bytes:
+    with host_code(*provider_failed(provider)):
+        return provider.encode(request)
+
+
 async def _send(
     provider: Provider,
     request: ProviderRequest,
@@ -182,9 +188,32 @@ async def _send(
         digest = hashlib.sha256(body).hexdigest()
         record(Sent(digest=digest, size=len(body), provider=provider.name, model=request.model))
     with anyio.CancelScope(deadline=deadline) as scope:
-        return _sound(provider, await provider.send(request, body, on_text))
+        with host_code(*provider_failed(provider)):
+            return _sound(provider, await provider.send(request, body, _listening(on_text)))
     assert scope.cancelled_caught
     raise _too_late(provider, "while the provider was answering")
+
+
+def provider_failed(provider: Provider) -> tuple[str, Callable[[str, dict[str, Any]], ProviderError]]:
+    """For ``host_code``: what is called, and the error where it raises anything but errors of this library."""
+
+    def error(message: str, detail: dict[str, Any]) -> ProviderError:
+        return ProviderError("provider_failed", message, {**detail, "provider": provider.name})
+
+    return f"provider {provider.name!r}", error
+
+
+def _listening(on_text: Callable[[str], Any] | None) -> Callable[[str], Any] | None:
+    """``on_text``, which ends its request with ProviderError ``listener_failed`` where it raises."""
+    if on_text is None:
+        return None
+    tell = on_text
+
+    def told(piece: str) -> None:
+        with host_code("on_text", lambda message, detail: ProviderError("listener_failed", message, detail)):
+            tell(piece)
+
+    return told
 
 
 def _sound(provider: Provider, reply: Any) -> ProviderReply:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 
 from rlm.catalog.catalog import Catalog
-from rlm.errors import ConfigurationError
+from rlm.errors import ConfigurationError, EngineError, RlmError, exception_text
 from rlm.model.base import plain
 from rlm.model.budget import Budget
 from rlm.model.policy import Policy
@@ -149,6 +150,41 @@ def _digest(body: Filed, guard: Guard) -> str:
 # -- the other way ------------------------------------------------------------------------------------
 
 
+READING = frozenset(
+    {"bad_trace", "changed_body", "missing_body", "unfinished_trace", "unreadable_file", "unreadable_trace"}
+)
+"""Kinds of ConfigurationError that say what is wrong with a trace."""
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """Read a recorded run: what its bodies do not hold as they should is ``bad_trace``.
+
+    Raises: ConfigurationError of one of the kinds in ``READING``, or ``wrong_suffix``; EngineError.
+    """
+    name = Path(path).name
+    try:
+        yield
+    except OSError as problem:
+        reason = problem.strerror or exception_text(problem)
+        raise ConfigurationError("unreadable_trace", f"{name} cannot be read: {reason}") from None
+    except EngineError:
+        raise
+    except RlmError as problem:
+        if problem.kind in READING or problem.kind == "wrong_suffix":
+            raise
+        raise _not_recorded(name, problem) from None
+    except MemoryError:
+        raise
+    except Exception as problem:  # noqa: BLE001 - JSON of any shape may stand in a body
+        raise _not_recorded(name, problem) from None
+
+
+def _not_recorded(name: str, problem: Exception) -> ConfigurationError:
+    what = f"{name}: a body does not hold what this version of the library records: {exception_text(problem)}"
+    return ConfigurationError("bad_trace", what)
+
+
 class Host:
     """The host's word, from a trace."""
 
@@ -168,8 +204,13 @@ class Host:
 
     def catalog(self) -> Catalog:
         """A catalog with the units that there were; the caller destroys it."""
+        units = [Unit(**fields) for fields in self.said["catalog"]]
         catalog = Catalog()
-        catalog.add(*(Unit(**fields) for fields in self.said["catalog"]), allow_missing=True)
+        try:
+            catalog.add(*units, allow_missing=True)
+        except BaseException:
+            catalog.destroy()
+            raise
         return catalog
 
     def standing(self) -> tuple[Unit, ...]:

@@ -73,7 +73,7 @@ class Replay:
         self._halts = Halts(self._stuck)
         self._sent = _by_call(record.of("request"))
         self._replies = _by_call(
-            row if "error" in row else {**row, "reply": record.value(row["body"])} for row in record.of("reply")
+            row if "error" in row else {**row, "reply": _reply(record, row)} for row in record.of("reply")
         )
         self._left = {row["call"]: row["left"] for row in record.of("left")}
         self.sensor: str | None = record.value(record.events[0]["host"]).get("sensor")
@@ -85,7 +85,7 @@ class Replay:
         self._windows = {row["role"] in ("leaf", "guest"): row["window"] for row in record.of("request")}
         self._outcomes = {row["call"]: ToolOutcome(**record.value(row["outcome"])) for row in record.of("tool")}
         tools = (*record.of("interrupted"), *record.of("tool"))
-        self._took: dict[str, dict[str, Any]] = {row["call"]: row.get("took", {}) for row in tools}
+        self._took = {row["call"]: Spent(**row.get("took", {})) for row in tools}
         self._refused = {row["call"]: row for row in reversed(record.of("spent"))}
         self._waited = {row["call"] for row in record.of("shared")}
         given = {call.removesuffix(FRAME) for call in self._left if call.endswith(FRAME)}
@@ -191,7 +191,8 @@ class Replay:
             await self._halts.wait(call)
         row = self._replies[call].popleft()
         if "error" not in row:
-            return ProviderReply(**{**row["reply"], "usage": Usage(**row["usage"])})
+            recorded: ProviderReply = row["reply"]
+            return recorded
         problem = error_of(row["error"])
         if problem.detail.get("source") == "deadline":
             await self._halts.wait(call, problem, row["n"])
@@ -223,7 +224,7 @@ class Replay:
 
     def took(self, call: str) -> Spent:
         """What the handler's requests and children took during this call: they are not sent or made again."""
-        return Spent(**self._took.get(call, {}))
+        return self._took.get(call, Spent())
 
 
 def _by_call(rows: Iterable[dict[str, Any]]) -> defaultdict[str, deque[dict[str, Any]]]:
@@ -231,6 +232,10 @@ def _by_call(rows: Iterable[dict[str, Any]]) -> defaultdict[str, deque[dict[str,
     for row in rows:
         found[row["call"]].append(row)
     return found
+
+
+def _reply(record: Record, row: Mapping[str, Any]) -> ProviderReply:
+    return ProviderReply(**{**record.value(row["body"]), "usage": Usage(**row["usage"])})
 
 
 def _step_call(row: Mapping[str, Any]) -> str:

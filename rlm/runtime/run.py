@@ -15,6 +15,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
+from rlm.boundary import host_code
 from rlm.catalog.catalog import Catalog
 from rlm.compiler.compile import compile as compiled_view
 from rlm.compiler.hearing import Heard, heard
@@ -247,7 +248,8 @@ class Run:
         Raises: ConfigurationError ``invalid_window``.
         """
         if provider not in self.windows:
-            window: Any = await provider.window()
+            with host_code(*gate.provider_failed(provider)):
+                window: Any = await provider.window()
             if window is not None and (not isinstance(window, int) or not 0 < window <= MOST_WINDOW):
                 raise ConfigurationError("invalid_window", f"{provider.name} says that its window is {window!r} tokens")
             self.windows[provider] = window

@@ -14,10 +14,12 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rlm import files
+from rlm.boundary import EXITS, host_code
 from rlm.errors import ConfigurationError, FileError, RunError
 from rlm.model.base import canonical_json, digest_of
 from rlm.model.given import checked_path
@@ -32,6 +34,9 @@ MOST_TRACE_BYTES = 1024 * 1024 * 1024
 LONGEST_LINE = 64 * 1024 * 1024
 MOST_BODY_BYTES = 512 * 1024 * 1024
 """Bytes of a trace, of one of its lines and of one body, that are read."""
+
+SURROGATES = "backslashreplace"
+"""A lone surrogate in a line of JSON is written as its escape, which JSON reads as the same text."""
 
 _log = logging.getLogger("rlm.runtime")
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -53,7 +58,7 @@ class Trace:
             such a trace can be read, but not replayed.
 
     Raises: ConfigurationError ``wrong_suffix``, ``cannot_write`` where the file cannot be made: a link, a FIFO, a
-    device or a folder has its name. When it cannot be written later on, every method that writes raises RunError
+    device or a folder has its name. When it cannot be written later on, or ``redact`` fails, every method that writes raises RunError
     ``trace_failed``: what cannot be recorded is not done.
     """
 
@@ -74,7 +79,7 @@ class Trace:
             try:
                 files.check_replaceable(self.path)
                 files.private_folder(self.store)
-                self._file = io.TextIOWrapper(files.replace(self.path), encoding="utf-8")
+                self._file = io.TextIOWrapper(files.replace(self.path), encoding="utf-8", errors=SURROGATES)
             except FileError as problem:
                 what = f"the trace {self.path} cannot be written: {problem.message}"
                 raise ConfigurationError("cannot_write", what, {"path": str(self.path), **problem.detail}) from None
@@ -106,7 +111,9 @@ class Trace:
         if self._listener is not None:
             try:
                 self._listener(row)
-            except Exception:  # noqa: BLE001 - a host's code
+            except EXITS:
+                raise
+            except BaseException:  # noqa: BLE001 - a host's code
                 _log.exception("on_event raised at %r; it is not called again", kind)
                 self._listener = None
 
@@ -118,7 +125,7 @@ class Trace:
         """
         data = value if isinstance(value, bytes) else _json(value)
         if self._redact is not None:
-            data = _said(self._redact, data.decode("utf-8", "replace")).encode()
+            data = _said(self._redact, data.decode("utf-8", "replace")).encode("utf-8", "surrogatepass")
         digest = hashlib.sha256(data).hexdigest()
         if self._file is not None:
             with self._lock:
@@ -158,15 +165,18 @@ def _redacted(value: Any, redact: Redact | None) -> Any:
 
 
 def _said(redact: Redact, text: str) -> str:
-    said: Any = redact(text)
-    if not isinstance(said, str):
-        kind = type(said).__name__
-        raise ConfigurationError("invalid_redaction", f"redact gave {kind} where the text to store is wanted")
-    return said
+    with host_code("redact", partial(RunError, "trace_failed")):
+        stored: Any = redact(text)
+    if not isinstance(stored, str):
+        kind = type(stored).__name__
+        raise RunError("trace_failed", f"redact gave {kind} where the text to store is wanted")
+    return stored
 
 
-def _failed(problem: OSError) -> RunError:
-    return RunError("trace_failed", f"the trace cannot be written: {problem.strerror or problem}")
+def _failed(problem: OSError | ValueError) -> RunError:
+    """The error of a file that cannot be made or written. ValueError: a path with a null character."""
+    reason = problem.strerror if isinstance(problem, OSError) else None
+    return RunError("trace_failed", f"the trace cannot be written: {reason or problem}")
 
 
 def request_key(request: ProviderRequest) -> str:

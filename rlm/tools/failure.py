@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-from rlm.errors import RlmError
-
-MAX_MESSAGE = 500
+from rlm.errors import RlmError, exception_name, exception_text
 
 
 class Failure(Exception):
@@ -19,14 +17,10 @@ class Failure(Exception):
 
 def failure_of(problem: BaseException, before: str = "") -> dict[str, Any]:
     """The error of an exception: an error of this library as it is, anything else as ``handler_failed``."""
-    if isinstance(problem, Failure):
-        return problem.error
-    if isinstance(problem, RlmError):
-        return problem.to_dict()
-    name = type(problem).__name__
-    try:
-        said = str(problem)[:MAX_MESSAGE]
-    except Exception:  # noqa: BLE001 - a stranger's __str__
-        said = ""
-    message = f"{before}{name}: {said}" if said else f"{before}{name}"
-    return {"phase": "tool", "kind": "handler_failed", "message": message, "detail": {"exception": name}}
+    kind = type(problem)  # isinstance would ask the exception, too, and a host's one may raise at that
+    if issubclass(kind, Failure):
+        return cast(Failure, problem).error
+    if issubclass(kind, RlmError):
+        return cast(RlmError, problem).to_dict()
+    message, detail = f"{before}{exception_text(problem)}", {"exception": exception_name(problem)}
+    return {"phase": "tool", "kind": "handler_failed", "message": message, "detail": detail}

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from rlm.errors import ToolError
+from rlm.errors import ToolError, exception_name, exception_words
 from rlm.tools.tool import Projection, Tool
 
 RESULT_SECONDS = 2.0
@@ -52,8 +52,9 @@ def as_json(subject: str, raw: Any) -> tuple[Any, int]:
     try:
         text = json.dumps(to_jsonable_python(raw), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return json.loads(text), len(text.encode("utf-8"))
-    except (Exception, RecursionError) as problem:  # noqa: BLE001 - a value's own methods may raise anything
-        said = str(problem).splitlines()[0][:200] if str(problem) else type(problem).__name__
+    except Exception as problem:  # noqa: BLE001 - a value's own methods may raise anything
+        lines = exception_words(problem).splitlines()
+        said = lines[0][:200] if lines else exception_name(problem)
         raise ToolError(
             "invalid_result",
             f"{subject}: the result is no JSON value: {said}",

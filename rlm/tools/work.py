@@ -17,6 +17,7 @@ from typing import Any
 
 import anyio
 
+from rlm.errors import exception_text
 from rlm.tools.cancellation import Cancellation, current
 
 DEFAULT_SLOTS = 32
@@ -54,7 +55,7 @@ class Work(abc.ABC):
         except Exception:
             raise
         except BaseException as problem:  # noqa: BLE001 - a host's code
-            raise StoppedItself(f"{type(problem).__name__}: {problem}") from None
+            raise StoppedItself(exception_text(problem)) from None
 
     def _end(self, result: Any, problem: BaseException | None) -> None:
         self.result, self.problem = result, problem

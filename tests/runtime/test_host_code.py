@@ -193,8 +193,10 @@ def test_a_store_that_goes_away_ends_the_run_with_what_there_is(tmp_path):
 
 
 def test_a_redaction_that_gives_no_text_is_named(tmp_path):
-    with pytest.raises(ConfigurationError, match="redact gave NoneType"):
-        rlm.complete("x", model=ScriptedProvider([OK]), trace=tmp_path / "run.jsonl", redact=lambda _: None)
+    script = ScriptedProvider([OK])
+    result = rlm.complete("x", model=script, trace=tmp_path / "run.jsonl", redact=lambda _: None)
+    assert (result.status, result.error["kind"], script.requests) == ("failed", "trace_failed", [])
+    assert "redact gave NoneType" in result.error["message"]
 
 
 # -- what outstays its call ---------------------------------------------------------------------------

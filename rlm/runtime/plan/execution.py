@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import anyio
 from anyio.abc import TaskGroup
 
+from rlm.boundary import EXITS
 from rlm.errors import RlmError
 from rlm.model.plan import Ending, ValidPlan
 from rlm.runtime.plan.actions import (
@@ -77,6 +78,7 @@ class Execution:
         self._executor = executor
         self._slots = slots
         self._state = begin(plan, scope, width=width)
+        self._exit: BaseException | None = None
 
     @property
     def state(self) -> State:
@@ -100,6 +102,8 @@ class Execution:
                     self._start_due(group)
             except BaseExceptionGroup as problems:
                 raise _only(problems) from None
+            if self._exit is not None:
+                raise self._exit
         assert self._state.ending is not None
         return self._state.ending
 
@@ -117,6 +121,10 @@ class Execution:
             outcome = Outcome(action.at, await self._limited(action))
         except RlmError as problem:
             outcome = Outcome.failed(action, problem)
+        except EXITS as problem:  # out of a task of its own it would end the event loop
+            self._exit = problem
+            group.cancel_scope.cancel()
+            return
         if self._state.ending is None:
             self._state = resume(self._state, outcome)
             self._tell()
