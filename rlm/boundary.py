@@ -15,13 +15,14 @@ import errno
 import inspect
 import logging
 import sys
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 
-from rlm.errors import RlmError, exception_name, exception_text
+from rlm.errors import RlmError, exception_name, exception_text, valid_text
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -188,4 +189,8 @@ def _current_task() -> Any:
 
 def _log_traceback(what: str, problem: BaseException) -> None:
     with suppress(Exception):  # a handler of the host's logging is the host's code, too
-        _log.error(what, exc_info=(type(problem), problem, problem.__traceback__))
+        lines = "".join(traceback.format_exception(type(problem), problem, problem.__traceback__))
+        if lines == valid_text(lines):
+            _log.error(what, exc_info=(type(problem), problem, problem.__traceback__))
+        else:  # a stream of UTF-8 could not take a lone surrogate
+            _log.error("%s\n%s", what, valid_text(lines))

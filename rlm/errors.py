@@ -73,7 +73,7 @@ class RlmError(Exception):
     def __init__(self, kind: str, message: str, detail: Mapping[str, Any] | None = None) -> None:
         message = valid_text(str(message))
         super().__init__(message)
-        self.kind = kind
+        self.kind = valid_text(kind)
         self.message = message
         self.detail: dict[str, Any] = dict(detail or {})
 

@@ -26,7 +26,7 @@ from rlm.model.unit import Trust, Unit
 from rlm.runtime.context.bodies import Filed, Held, pieces
 from rlm.runtime.context.context import Context, ContextKind, Document
 from rlm.runtime.context.guard import Guard
-from rlm.runtime.trace import FORMAT, Record, Trace
+from rlm.runtime.trace import FORMAT, READING, Record, Trace
 from rlm.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -150,12 +150,6 @@ def _digest(body: Filed, guard: Guard) -> str:
 # -- the other way ------------------------------------------------------------------------------------
 
 
-READING = frozenset(
-    {"bad_trace", "changed_body", "missing_body", "unfinished_trace", "unreadable_file", "unreadable_trace"}
-)
-"""Kinds of ConfigurationError that say what is wrong with a trace."""
-
-
 @contextmanager
 def reading(path: str | Path) -> Iterator[None]:
     """Read a recorded run: what its bodies do not hold as they should is ``bad_trace``.
@@ -181,8 +175,9 @@ def reading(path: str | Path) -> Iterator[None]:
 
 
 def _not_recorded(name: str, problem: Exception) -> ConfigurationError:
-    what = f"{name}: a body does not hold what this version of the library records: {exception_text(problem)}"
-    return ConfigurationError("bad_trace", what)
+    """What the first event refers to is not the host's word."""
+    what = f"{name}, line 1: the body of 'host', or one that it leads to, is not as recorded: {exception_text(problem)}"
+    return ConfigurationError("bad_trace", what, {"line": 1})
 
 
 class Host:

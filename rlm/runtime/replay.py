@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio.lowlevel
 
 from rlm.compiler.hearing import Heard
-from rlm.errors import ProviderError, RlmError, RunError
+from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError, exception_text
 from rlm.model.base import canonical_json, digest_of
 from rlm.model.budget import Spent
 from rlm.providers.base import NothingOpen, ProviderReply, ProviderRequest, Usage, Wire
@@ -25,8 +25,10 @@ from rlm.runtime.cancel import CancelToken
 from rlm.runtime.completion import Completion, error_of
 from rlm.runtime.halts import Halt, Halts
 from rlm.runtime.ledger import COUNTED, Account, Reservation
-from rlm.runtime.trace import Record, Trace, request_key
+from rlm.runtime.trace import READING, Record, Trace, request_key
 from rlm.tools.outcome import ToolOutcome
+
+T = TypeVar("T")
 
 INTERRUPTED = ((RunError.phase, "timeout"), (RunError.phase, "cancelled"))
 
@@ -73,7 +75,7 @@ class Replay:
         self._halts = Halts(self._stuck)
         self._sent = _by_call(record.of("request"))
         self._replies = _by_call(
-            row if "error" in row else {**row, "reply": _reply(record, row)} for row in record.of("reply")
+            row if "error" in row else {**row, "reply": _shaped(record, row, _reply)} for row in record.of("reply")
         )
         self._left = {row["call"]: row["left"] for row in record.of("left")}
         self.sensor: str | None = record.value(record.events[0]["host"]).get("sensor")
@@ -83,9 +85,9 @@ class Replay:
             for row in record.of("sensor")
         }
         self._windows = {row["role"] in ("leaf", "guest"): row["window"] for row in record.of("request")}
-        self._outcomes = {row["call"]: ToolOutcome(**record.value(row["outcome"])) for row in record.of("tool")}
+        self._outcomes = {row["call"]: _shaped(record, row, _outcome) for row in record.of("tool")}
         tools = (*record.of("interrupted"), *record.of("tool"))
-        self._took = {row["call"]: Spent(**row.get("took", {})) for row in tools}
+        self._took = {row["call"]: _shaped(record, row, _spent) for row in tools}
         self._refused = {row["call"]: row for row in reversed(record.of("spent"))}
         self._waited = {row["call"] for row in record.of("shared")}
         given = {call.removesuffix(FRAME) for call in self._left if call.endswith(FRAME)}
@@ -236,6 +238,27 @@ def _by_call(rows: Iterable[dict[str, Any]]) -> defaultdict[str, deque[dict[str,
 
 def _reply(record: Record, row: Mapping[str, Any]) -> ProviderReply:
     return ProviderReply(**{**record.value(row["body"]), "usage": Usage(**row["usage"])})
+
+
+def _outcome(record: Record, row: Mapping[str, Any]) -> ToolOutcome:
+    return ToolOutcome(**record.value(row["outcome"]))
+
+
+def _spent(_: Record, row: Mapping[str, Any]) -> Spent:
+    return Spent(**row.get("took", {}))
+
+
+def _shaped(record: Record, row: Mapping[str, Any], make: Callable[[Record, Mapping[str, Any]], T]) -> T:
+    """What an event and its body say, made. Raises: ConfigurationError ``bad_trace`` where they have another shape."""
+    try:
+        return make(record, row)
+    except ConfigurationError as problem:
+        if problem.kind in READING:
+            raise
+        reason = problem.message
+    except (TypeError, ValueError, RecursionError) as problem:
+        reason = exception_text(problem, 200)
+    raise record.bad(row, reason)
 
 
 def _step_call(row: Mapping[str, Any]) -> str:

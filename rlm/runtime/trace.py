@@ -196,6 +196,12 @@ def _write_once(store: Path, digest: str, *pieces: bytes) -> None:
 # -- reading ------------------------------------------------------------------------------------------
 
 
+READING = frozenset(
+    {"bad_trace", "changed_body", "missing_body", "unfinished_trace", "unreadable_file", "unreadable_trace"}
+)
+"""Kinds of ConfigurationError that say what is wrong with a trace."""
+
+
 class Record:
     """A trace that was written, as data: ``events`` in order, bodies by hash.
 
@@ -235,6 +241,10 @@ class Record:
 
     def _bad(self, number: int, what: str) -> ConfigurationError:
         return ConfigurationError("bad_trace", f"{self.path.name}, line {number}: {what}", {"line": number})
+
+    def bad(self, row: Mapping[str, Any], what: str) -> ConfigurationError:
+        """The error of an event that is not as it should be, with its line."""
+        return self._bad(next(number for number, each in enumerate(self.events, 1) if each is row), what)
 
     def of(self, kind: str) -> tuple[Event, ...]:
         """The events of one kind."""
