@@ -58,8 +58,8 @@ class Trace:
             such a trace can be read, but not replayed.
 
     Raises: ConfigurationError ``wrong_suffix``, ``cannot_write`` where the file cannot be made: a link, a FIFO, a
-    device or a folder has its name. When it cannot be written later on, or ``redact`` fails, every method that writes raises RunError
-    ``trace_failed``: what cannot be recorded is not done.
+    device or a folder has its name. When it cannot be written later on, or ``redact`` fails, every method that writes
+    raises RunError ``trace_failed``: what cannot be recorded is not done.
     """
 
     def __init__(
@@ -173,10 +173,8 @@ def _said(redact: Redact, text: str) -> str:
     return stored
 
 
-def _failed(problem: OSError | ValueError) -> RunError:
-    """The error of a file that cannot be made or written. ValueError: a path with a null character."""
-    reason = problem.strerror if isinstance(problem, OSError) else None
-    return RunError("trace_failed", f"the trace cannot be written: {reason or problem}")
+def _failed(problem: OSError) -> RunError:
+    return RunError("trace_failed", f"the trace cannot be written: {problem.strerror or problem}")
 
 
 def request_key(request: ProviderRequest) -> str:
@@ -197,7 +195,15 @@ def _write_once(store: Path, digest: str, *pieces: bytes) -> None:
 
 
 READING = frozenset(
-    {"bad_trace", "changed_body", "missing_body", "unfinished_trace", "unreadable_file", "unreadable_trace"}
+    {
+        "bad_trace",
+        "changed_body",
+        "missing_body",
+        "unfinished_trace",
+        "unreadable_body",
+        "unreadable_file",
+        "unreadable_trace",
+    }
 )
 """Kinds of ConfigurationError that say what is wrong with a trace."""
 

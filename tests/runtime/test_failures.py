@@ -502,17 +502,14 @@ def test_a_reply_with_odd_text_can_be_traced_and_replayed(tmp_path):
     assert rlm.replay(tmp_path / "run.jsonl").unwrap() == "ok"
 
 
-@pytest.mark.parametrize("place", ["a file for a folder", "no/such\0name", "a name that is too long"])
-def test_a_trace_that_cannot_be_made_fails_the_run_before_anything_is_sent(place, tmp_path):
+@pytest.mark.parametrize("name", ["file/run.jsonl", "a\0b.jsonl", "x" * 300 + ".jsonl", "\udc80/\ud800.jsonl"])
+def test_a_trace_that_cannot_be_made_is_an_error_before_anything_is_sent(name, tmp_path):
     (tmp_path / "file").write_text("")
-    paths = {
-        "a file for a folder": tmp_path / "file" / "run.jsonl",
-        "no/such\0name": tmp_path / "a\0b.jsonl",
-        "a name that is too long": tmp_path / ("x" * 300 + ".jsonl"),
-    }
     script = ScriptedProvider([OK])
-    result = rlm.complete("x", model=script, trace=paths[place])
-    assert (result.status, result.error["kind"], script.requests) == ("failed", "trace_failed", [])
+    with pytest.raises(ConfigurationError) as raised:
+        rlm.complete("x", model=script, trace=tmp_path / name)
+    sound(raised.value.to_dict())
+    assert script.requests == []
 
 
 LIMITED = """
