@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from rlm.compiler.foreign import fence_of, json_text, visible
 from rlm.compiler.tokens import TokenCounter
 from rlm.compiler.wire import safe_name, wire_name
 from rlm.model.unit import CALLABLE, Representation, Trust, Unit
@@ -87,7 +87,7 @@ class Blocks:
         own = {form.name: form for form in unit.representations if form.name != FULL}
         blocks = [self.full(unit)]
         for form in (*own.values(), *(form for form in derived_forms(unit) if form.name not in own)):
-            text = block_text(unit, form.text)
+            text = block_text(unit, _readable(unit, form.text))
             tokens = self._counter.count(text)
             if tokens < blocks[0].tokens:
                 blocks.append(Block(form.name, text, tokens, round(1000 * form.utility)))
@@ -100,7 +100,8 @@ class Blocks:
                 return Block(FULL, "", tokens, 1000)
             text = block_text(unit, schema_text(unit), title=wire_name(unit.id))
         else:
-            text = block_text(unit, own.text if own else unit.content or unit.description or unit.title)
+            body = own.text if own else unit.content or unit.description or unit.title
+            text = block_text(unit, _readable(unit, body))
         return Block(FULL, text, self._counter.count(text), 1000)
 
 
@@ -161,7 +162,7 @@ def parameters(schema: Mapping[str, Any] | None) -> list[str]:
 
 def block_text(unit: Unit, body: str, *, title: str | None = None) -> str:
     """A block: a heading and the body of a host's unit, or a labelled fence around a stranger's."""
-    body = body.replace("\r\n", "\n").replace("\r", "\n").strip()
+    body = body.strip()
     if unit.trust is Trust.HOST:
         return f"## {title or unit.id}\n{body}\n" if body else f"## {title or unit.id}\n"
     source = "unnamed" if unit.provenance.source == "host" else safe_name(unit.provenance.source)
@@ -170,20 +171,16 @@ def block_text(unit: Unit, body: str, *, title: str | None = None) -> str:
     return f"<data-{fence} {label}>\n{body}\n</data-{fence}>\n"
 
 
-def fence_of(label: str, body: str) -> str:
-    """Digits of the digest of what is shown that do not occur in it: what is fenced cannot close its fence."""
-    digest = hashlib.sha256(f"{label}\n{body}".encode()).hexdigest()
-    fence = digest[:8]
-    while fence in body:
-        digest = hashlib.sha256(digest.encode()).hexdigest()
-        fence = digest[: len(fence) + 4]
-    return fence
+def _readable(unit: Unit, text: str) -> str:
+    """A text of a unit with one kind of line end; where it is no host's, with nothing hidden in it."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text if unit.trust is Trust.HOST else visible(text)
 
 
 def schema_text(unit: Unit) -> str:
     """A callable unit in text form: description and schema."""
-    description = unit.description.strip()
-    schema = json.dumps(_open(unit.schema), ensure_ascii=False, separators=(",", ":"))
+    description = _readable(unit, unit.description.strip())
+    schema = json_text(_open(unit.schema), compact=True)
     return f"{description}\n{schema}" if description else schema
 
 

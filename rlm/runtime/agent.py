@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from rlm.compiler.foreign import Foreign, json_text, message, row, rows_block, value_block
 from rlm.compiler.wire import wire_name
 from rlm.errors import BudgetError, RunError
 from rlm.model.base import digest_of
@@ -25,10 +26,10 @@ from rlm.model.unit import CALLABLE
 from rlm.runtime.answer import Projection
 from rlm.runtime.completion import error_of
 from rlm.runtime.context.arguments import ACTIONS
-from rlm.runtime.conversation import Conversation, excerpt, inputs_text
+from rlm.runtime.conversation import MAX_SHOWN, Conversation, inputs_text
 from rlm.runtime.ledger import Account
 from rlm.runtime.operations import Operations
-from rlm.runtime.plan import Execution, Scope, is_handle, read, validate
+from rlm.runtime.plan import Execution, Material, Scope, Woven, is_handle, read, texts_in, validate, words_in
 from rlm.runtime.plan.cost import preflight, worst_case
 from rlm.runtime.plan.reply_schema import plan_schema
 from rlm.runtime.plan.reply_text import grammar_text
@@ -124,7 +125,7 @@ class Agent:
             "agent", agent=self.id, depth=self.depth, role=self.role.value, task=self._stored(self.task)
         )
         said = Conversation(await self._inputs())
-        needs = self.run.options.first_needs if self.depth == 0 else (self.task,)
+        needs = self.run.options.first_needs if self.depth == 0 else (words_in(self.task),)
         while True:
             await self._turns()
             plan, reply = await self._planned(said, needs)
@@ -157,9 +158,9 @@ class Agent:
     async def execute(self, plan: ValidPlan) -> Ending:
         """Run one plan; what it binds stays bound."""
         operations = Operations(self)
-        self.execution = Execution(
-            plan, operations, Scope(self.inputs, self.bound), width=self.account.budget.max_concurrent_subcalls
-        )
+        task = {"query": Woven(texts_in(self.task))} if "query" in self.inputs else {}
+        known = Scope({**self.inputs, **task}, self.bound)
+        self.execution = Execution(plan, operations, known, width=self.account.budget.max_concurrent_subcalls)
         try:
             return await self.execution.run()
         finally:
@@ -198,7 +199,7 @@ class Agent:
                 said.refused(reply.text, problem.problems)
                 continue
             trace.event("plan", call=call, plan=trace.body(plan.data) if trace.wanted else "")
-            return plan, json.dumps(plan.data, ensure_ascii=False)
+            return plan, json_text(plan.data)
         problems = last.detail.get("problems", [])
         message = f"no valid plan in {self.run.options.max_repairs + 1} replies; the last: {last.message}"
         raise RunError("no_valid_plan", message, {"problems": problems})
@@ -245,7 +246,8 @@ class Agent:
         """
         tail = said.tail(self._capabilities(ops) + _status(left))
         if self.depth:
-            tail = [{"role": "user", "content": self.task}, *tail]
+            task = message(*(piece.block if isinstance(piece, Material) else piece for piece in texts_in(self.task)))
+            tail = [{"role": "user", "content": task}, *tail]
         return Asked(
             call=call,
             role=self.role,
@@ -308,7 +310,7 @@ class Agent:
             if is_handle(value):
                 rows[name] = _described(name, value["handle"], await self.store.act(value, "info"))
             elif name != "query":
-                rows[name] = excerpt(value)
+                rows[name] = ("a value", value_block(name, value, MAX_SHOWN))
         return inputs_text(rows)
 
     def _unfit(self, value: Any) -> RunError | None:
@@ -352,7 +354,7 @@ class Agent:
 
         async def begun() -> Any:
             self.account.count("children")
-            inputs: dict[str, Any] = {"query": query}
+            inputs: dict[str, Any] = {"query": str(query)}
             if context is not None:
                 inputs["context"] = context if is_handle(context) else store.put(context, "context").value
             child = Agent(
@@ -463,15 +465,17 @@ NAMED = 8
 """Documents of a context that are named at first."""
 
 
-def _described(name: str, id: str, info: Mapping[str, Any]) -> str:
-    """A context in one line: how large it is, what it consists of, how it begins."""
+def _described(name: str, id: str, info: Mapping[str, Any]) -> tuple[str, Foreign]:
+    """A context in one line: how large it is and what it consists of; and a block: what it holds, how it begins."""
     about = "about " if "characters" in info.get("estimated", ()) else ""
     said = "a context" if id == name else f"context {id!r}"
     parts = [f"{said}: {info['kind']}", f"{about}{info['characters']:,} characters", f"{about}{info['lines']:,} lines"]
     parts.append(f"about {info['tokens']:,} tokens")
+    head = info["head"][:HEAD]
+    rows = [row("begins", head)]
     if "documents" in info:
-        names = [row["name"] for row in info["names"][:NAMED]]
-        more = ", ..." if info["documents"] > len(names) else ""
-        parts.append(f"{info['documents']:,} documents ({', '.join(map(json.dumps, names))}{more})")
-    head = json.dumps(info["head"][:HEAD], ensure_ascii=False)
-    return f"{', '.join(parts)}. It begins: {head}"
+        names = [each["name"] for each in info["names"][:NAMED]]
+        parts.append(f"{info['documents']:,} documents")
+        label = "names" if info["documents"] == len(names) else "first names"
+        rows.insert(0, row(label, names))
+    return ", ".join(parts), rows_block(id, rows)

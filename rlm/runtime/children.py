@@ -14,7 +14,7 @@ from rlm.model.base import digest_of
 from rlm.model.budget import Budget
 from rlm.model.policy import Policy
 from rlm.runtime.agent import SUBAGENT, Agent
-from rlm.runtime.operations import Operations, current_purse
+from rlm.runtime.operations import Operations, current_purse, current_texts
 from rlm.runtime.plan import current_step
 from rlm.runtime.roles import RECURSE
 
@@ -44,6 +44,7 @@ def subagent(
     key = digest_of([query, None, None])
     if key in parent.lineage:
         raise RunError("cycle", "this task is being done by an ancestor already", {"query": query[:200]})
+    task = next((text for text in current_texts.get() if text == query), query)
     policy, grant = parent.narrowed(parent.run.options.child_policy, child_policy)
     said = {name: getattr(budget, name) for name in budget.model_fields_set}
     deepest = parent.depth + 1 + said.get("max_recursion_depth", parent.deepest)
@@ -52,7 +53,7 @@ def subagent(
     return Agent(
         run=parent.run,
         id=_name(parent),
-        task=query,
+        task=task,
         store=parent.store.narrowed([]),
         inputs={"query": query},
         policy=policy,

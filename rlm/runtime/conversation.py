@@ -6,11 +6,11 @@ instructions: they are rendered anew for every request.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rlm.compiler.foreign import Foreign, message, row, row_label, rows_block, text_row, value_block, words
 from rlm.model.plan import PlanProblem
 
 MAX_SHOWN = 2_000
@@ -28,21 +28,14 @@ KEPT_TURNS = 3
 Said = dict[str, str]
 
 
-def excerpt(value: Any, most: int = MAX_SHOWN) -> str:
-    """A value as one line of JSON, at most so many characters, with what was left out said after it."""
-    text = json.dumps(value, ensure_ascii=False)
-    if len(text) <= most:
-        return text
-    kind = "characters" if isinstance(value, str) else "characters of JSON"
-    items = f", {len(value)} items" if isinstance(value, list | dict) else ""
-    return f"{text[:most]} ... ({len(text)} {kind}{items}; shown: the first {most})"
-
-
-def inputs_text(rows: Mapping[str, str]) -> str:
-    """What an agent has, one line each."""
+def inputs_text(rows: Mapping[str, tuple[str, Foreign]]) -> str:
+    """What an agent has: of each input a line about it, and the block with how it begins."""
     if not rows:
         return "# Inputs\n(none)\n"
-    return "# Inputs\n" + "".join(f"- `{name}`: {said}\n" for name, said in rows.items())
+    parts: list[str | Foreign] = ["# Inputs\n"]
+    for name, (about, block) in rows.items():
+        parts += [f"- `{name}`: {about}\n", block]
+    return message(*parts)
 
 
 @dataclass
@@ -66,20 +59,23 @@ class Conversation:
         """A plan ran and wanted to see values."""
         self._settle_refusals()
         most = max(200, min(MAX_SHOWN, MAX_TOLD // max(1, len(values))))
-        lines = "".join(f"{name} = {excerpt(value, most)}\n" for name, value in values.items())
-        self.turns.append(Turn(reply, f"# Observed\n{lines or '(nothing)'}"))
+        rows = [row(row_label(name), value, most) for name, value in values.items()]
+        seen = rows_block("observed", rows) if rows else "(nothing)"
+        self.turns.append(Turn(reply, message("# Observed\n", seen)))
 
     def failed(self, reply: str, path: str, error: Mapping[str, Any], bound: Iterable[str]) -> None:
         """A plan failed at a step."""
         self._settle_refusals()
         names = ", ".join(bound) or "nothing"
-        said = f"# The plan failed at {path}\n{excerpt(dict(error))}\nBound until then: {names}\n"
-        self.turns.append(Turn(reply, said))
+        block = value_block("error", dict(error), MAX_SHOWN)
+        text = message(f"# The plan failed at {text_row(path)}\n", block, f"Bound until then: {names}\n")
+        self.turns.append(Turn(reply, text))
 
     def refused(self, reply: str, problems: Iterable[PlanProblem]) -> None:
         """A reply was no plan that may run."""
-        listed = "".join(f"- {problem}\n" for problem in problems)
-        self.turns.append(Turn(_cut(reply), f"# Refused: no valid plan\n{listed}", refused=True))
+        rows = [f"- {text_row(str(problem))}" for problem in problems]
+        text = message("# Refused: no valid plan\n", rows_block("problems", rows))
+        self.turns.append(Turn(words(_cut(reply)), text, refused=True))
 
     def _settle_refusals(self) -> None:
         """What was mended is not shown again."""

@@ -12,11 +12,13 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from rlm.compiler.foreign import Foreign, message, text_block, words
 from rlm.errors import RlmError, RunError, ToolError
 from rlm.model.policy import covers
 from rlm.model.turn import Message
 from rlm.runtime.completion import error_of
-from rlm.runtime.plan import Prompt, current_step, is_handle
+from rlm.runtime.context.blocks import context_blocks
+from rlm.runtime.plan import Material, Prompt, Woven, current_step, words_in
 from rlm.runtime.plan.schemas import mismatch
 from rlm.runtime.plan.validate import problem_of_json
 from rlm.runtime.roles import CALLING, CONTEXT, MODEL, RECURSE, TOOL, Role, own_units
@@ -32,8 +34,14 @@ if TYPE_CHECKING:
 MOST_BYTES_PER_TOKEN = 8
 """No text of a window's tokens is longer."""
 
+MOST_NEEDS = 2000
+"""Characters of a prompt's words that count as what its request needs."""
+
 current_agent: ContextVar[Agent | None] = ContextVar("current_agent", default=None)
 """The agent for which a handler of the host is running."""
+
+current_texts: ContextVar[tuple[Woven, ...]] = ContextVar("current_texts", default=())
+"""The texts among the arguments of that handler's call, which know what in them is material."""
 
 current_purse: ContextVar[Account | None] = ContextVar("current_purse", default=None)
 """What that handler's own requests and children draw on: an account for this one call, under the agent's."""
@@ -117,15 +125,15 @@ class Operations:
         async with self._step():
             with self._spending():
                 self.require(MODEL, "`model`")
-            said = await self._told(prompt)
-            return await self.leaf(said, schema, call=self.call)
+            parts = await self._parts(prompt)
+            return await self.leaf(parts, schema, needs=words_in(prompt), call=self.call)
 
-    async def leaf(self, said: str, schema: dict[str, Any] | None, *, call: str) -> Any:
-        """The answer of a leaf to a text."""
-        tail = [{"role": "user", "content": said}]
+    async def leaf(self, parts: list[str | Foreign], schema: dict[str, Any] | None, *, needs: str, call: str) -> Any:
+        """The answer of a leaf to words and material; ``needs`` are the words."""
         if schema is not None and not self.run.speaker(Role.LEAF).provider.enforces_schema:
-            tail[0]["content"] += f"\n\nReply with JSON that follows this schema: {json.dumps(schema)}"
-        text, problem = await self._asked(tail, schema, call), None
+            parts = [*parts, f"\n\nReply with JSON that follows this schema: {json.dumps(schema)}"]
+        tail = [{"role": "user", "content": message(*parts)}]
+        text, problem = await self._asked(tail, schema, call, needs=needs), None
         if schema is None:
             return text
         for attempt in range(self.run.options.max_repairs + 1):
@@ -133,9 +141,17 @@ class Operations:
             if problem is None:
                 return value
             if attempt < self.run.options.max_repairs:
-                refused = f"That does not follow the schema: {problem}. Reply with the corrected JSON alone."
-                again = [*tail, {"role": "assistant", "content": text[:4000]}, {"role": "user", "content": refused}]
-                text = await self._asked(again, schema, f"{call}~{attempt + 1}")
+                refused = message(
+                    "That does not follow the schema:\n",
+                    text_block("problem", problem),
+                    "Reply with the corrected JSON alone.",
+                )
+                again = [
+                    *tail,
+                    {"role": "assistant", "content": words(text[:4000])},
+                    {"role": "user", "content": refused},
+                ]
+                text = await self._asked(again, schema, f"{call}~{attempt + 1}", needs=needs)
         raise RunError("invalid_value", f"the reply does not follow the schema: {problem}", {"reply": text[:500]})
 
     async def _asked(
@@ -143,6 +159,8 @@ class Operations:
         tail: list[dict[str, str]],
         schema: dict[str, Any] | None,
         call: str,
+        *,
+        needs: str,
         role: Role = Role.LEAF,
         account: Account | None = None,
     ) -> str:
@@ -152,7 +170,7 @@ class Operations:
             role=role,
             text="",
             tail=tail,
-            needs=tuple(said["content"][:2000] for said in tail[-1:]),
+            needs=(needs[:MOST_NEEDS],),
             standing=own_units(role, False, ""),
             withheld=CALLING,
             policy=agent.policy,
@@ -167,13 +185,21 @@ class Operations:
         """The reply of the leaf model to somebody's own messages."""
         self.require(MODEL, "a request of a handler")
         tail = [{"role": message.role, "content": message.content} for message in messages]
-        return await self._asked(tail, None, call, Role.GUEST, current_purse.get())
+        needs = tail[-1]["content"] if tail else ""
+        return await self._asked(tail, None, call, needs=needs, role=Role.GUEST, account=current_purse.get())
 
-    async def _told(self, prompt: Prompt) -> str:
-        """The prompt with the text of the contexts that stand in it."""
+    async def _parts(self, prompt: Prompt) -> list[str | Foreign]:
+        """The words of a prompt, and blocks for its material and for the documents of the contexts in it."""
         room = self.agent.policy.limit * MOST_BYTES_PER_TOKEN
-        store = self.agent.store
-        return "".join([await store.text(piece, room) if is_handle(piece) else str(piece) for piece in prompt])
+        parts: list[str | Foreign] = []
+        for piece in prompt:
+            if isinstance(piece, Material):
+                parts.append(piece.block)
+            elif isinstance(piece, str):
+                parts.append(piece)
+            else:
+                parts += context_blocks(piece["handle"], await self.agent.store.texts(piece, room))
+        return parts
 
     # -- children -----------------------------------------------------------------------------------
 
@@ -238,7 +264,8 @@ class Operations:
         agent, run = self.agent, self.run
         origin: dict[str, Any] = {"run": run.id, "agent": agent.id, "depth": agent.depth, "role": agent.role.value}
         origin |= {"call": self.call} | ({"delegation": agent.delegation} if agent.delegation else {})
-        tokens = current_agent.set(agent), current_purse.set(purse)
+        texts = tuple(value for value in arguments.values() if isinstance(value, Woven))
+        tokens = current_agent.set(agent), current_purse.set(purse), current_texts.set(texts)
         try:
             async with run.calls(agent.depth):
                 workers = run.workers.at(agent.depth)
@@ -248,6 +275,7 @@ class Operations:
         finally:
             current_agent.reset(tokens[0])
             current_purse.reset(tokens[1])
+            current_texts.reset(tokens[2])
 
 
 def _of_a_tool(problem: RlmError, tool: Tool) -> RlmError:

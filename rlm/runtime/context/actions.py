@@ -108,6 +108,17 @@ def cut(view: View, start: int, stop: int, most: int) -> tuple[str, int]:
     return view.text(start, end), end
 
 
+def named_texts(view: View, guard: Guard) -> list[tuple[str | None, str]]:
+    """The text of each document with its name; of what has none, one text without a name."""
+    if not view.context.named:
+        return [(None, view.text(0, view.size))]
+    texts: list[tuple[str | None, str]] = []
+    for stretch in view.stretches:
+        guard.check()
+        texts.append((stretch.document.name, view.text(stretch.at, stretch.end)))
+    return texts
+
+
 def whole_text(view: View, guard: Guard) -> str:
     """All of it; where there are several documents, each under a line with its name."""
     if not view.context.named or len(view.stretches) < 2:

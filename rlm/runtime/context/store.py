@@ -221,6 +221,23 @@ class Store:
 
         return str(await self._timed(read, "text", found))
 
+    async def texts(self, handle: Any, max_bytes: int) -> list[tuple[str | None, str]]:
+        """The texts of a context's documents with their names, for a request; of any other context one without a name.
+
+        Raises: ContextError ``too_large``, as ``text``.
+        """
+        found = self.get(handle)
+
+        def read(guard: Guard) -> list[tuple[str | None, str]]:
+            if found.size > max_bytes:
+                raise _too_large(found, max_bytes)
+            texts = actions.named_texts(self._view(found), guard)
+            if sum(len(text.encode()) for _, text in texts) > max_bytes:
+                raise _too_large(found, max_bytes)
+            return texts
+
+        return list(await self._timed(read, "text", found))
+
     def _slice(self, handle: Handle, arguments: Mapping[str, Any], guard: Guard) -> Any:
         view = self._view(handle)
         if arguments["by"] == "path":

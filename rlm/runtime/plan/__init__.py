@@ -32,7 +32,17 @@ from rlm.runtime.plan.actions import (
 )
 from rlm.runtime.plan.cost import preflight, worst_case
 from rlm.runtime.plan.execution import Execution, Executor, current_step, run
-from rlm.runtime.plan.expressions import Prompt, Scope, evaluate, is_failure, is_handle
+from rlm.runtime.plan.expressions import (
+    Material,
+    Prompt,
+    Scope,
+    Woven,
+    evaluate,
+    is_failure,
+    is_handle,
+    texts_in,
+    words_in,
+)
 from rlm.runtime.plan.machine import advance, begin, resume
 from rlm.runtime.plan.parse import normalise, parse
 from rlm.runtime.plan.reply_schema import plan_schema
@@ -51,6 +61,7 @@ __all__ = [
     "Failed",
     "Final",
     "Frame",
+    "Material",
     "ModelAction",
     "Note",
     "Observe",
@@ -65,6 +76,7 @@ __all__ = [
     "State",
     "ToolAction",
     "ValidPlan",
+    "Woven",
     "advance",
     "begin",
     "bindings",
@@ -80,7 +92,9 @@ __all__ = [
     "read",
     "resume",
     "run",
+    "texts_in",
     "unfinished",
     "validate",
+    "words_in",
     "worst_case",
 ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlm.errors import RlmError
-from rlm.runtime.plan.expressions import Prompt
+from rlm.runtime.plan.expressions import Prompt, Woven
 
 Way = tuple[int, ...]
 """The way to the body that waits: the number of the item, plan or attempt, from the outside in."""
@@ -46,14 +46,14 @@ class ModelAction(Action):
 class RlmAction(Action):
     """Let a child find the answer, by its own plans or by ``plan``. ``context`` is a value, None for none."""
 
-    query: str
+    query: Woven
     context: Any
     plan: dict[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAction(Action):
-    """Call a tool."""
+    """Call a tool. Arguments that are texts know their pieces."""
 
     name: str
     arguments: dict[str, Any]

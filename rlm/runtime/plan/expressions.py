@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
+from rlm.compiler.foreign import Foreign, text_block, value_block
 from rlm.errors import did_you_mean
 from rlm.model.plan import PlanError
-from rlm.runtime.plan.problems import inside, names_of, shown, type_name
+from rlm.runtime.plan.problems import inside, joined, names_of, shown, type_name
 
 FORMS: Mapping[str, frozenset[str]] = {
     "input": frozenset({"input", "path"}),
@@ -36,10 +37,43 @@ MAX_CHARS = 64 * 1024 * 1024
 MAX_NODES = 1_000_000
 """How large a value made by a plan may be: characters of its texts, and values in it."""
 
+INLINE = 40
+"""Characters up to which a number stands among the words of a prompt; true, false and null always do."""
+
 Key = str | int
+
+
+class Material(str):
+    """The text of a value in a prompt, which is no instruction; ``block`` is how a request shows it."""
+
+    __slots__ = ("block",)
+    block: Foreign
+
+    def __new__(cls, text: str, block: Foreign) -> Self:
+        """The text, with its block."""
+        made = super().__new__(cls, text)
+        made.block = block
+        return made
+
+
 Piece = str | dict[str, Any]
 Prompt = tuple[Piece, ...]
-"""A prompt in pieces: texts, and between them handles (``{"handle": id}``) whose text is to stand there."""
+"""A prompt in pieces: the words of the plan, Material, and handles (``{"handle": id}``) of texts to stand there."""
+
+
+class Woven(str):
+    """A prompt without handles as one text, which knows its pieces."""
+
+    __slots__ = ("pieces",)
+    pieces: tuple[str, ...]
+
+    def __new__(cls, pieces: Iterable[str]) -> Self:
+        """The pieces one after the other."""
+        kept = tuple(pieces)
+        made = super().__new__(cls, "".join(kept))
+        made.pieces = kept
+        return made
+
 
 _PART = re.compile(r"\[(-?\d{1,9})\]|\.?([^.\[\]]+)")
 
@@ -50,10 +84,33 @@ class Scope:
 
     inputs: Mapping[str, Any] = field(default_factory=dict)
     variables: Mapping[str, Any] = field(default_factory=dict)
+    own: frozenset[str] = frozenset()
+    """Variables whose value is written in the plan itself: in a prompt they are its words."""
 
     def bind(self, name: str, value: Any) -> Scope:
         """The same scope with one more variable."""
-        return Scope(self.inputs, {**self.variables, name: value})
+        return Scope(self.inputs, {**self.variables, name: value}, self.own - {name})
+
+    def bind_own(self, name: str, value: Any) -> Scope:
+        """The same, with a value that is written in the plan."""
+        return Scope(self.inputs, {**self.variables, name: value}, self.own | {name})
+
+    def is_own(self, expression: Any) -> bool:
+        """Whether nothing but the plan, and the task that it is for, says what the value of an expression is."""
+        match form_of(expression):
+            case "literal":
+                return True
+            case "handle":
+                return False
+            case "var":
+                return bool(expression["var"] in self.own)
+            case "input":
+                return _words_of(self.inputs.get(expression["input"])) is not None
+            case "join":
+                return self.is_own(expression["join"])
+        if isinstance(expression, dict):
+            return all(map(self.is_own, expression.values()))
+        return all(map(self.is_own, expression)) if isinstance(expression, list) else True
 
 
 def form_of(value: Any) -> str | None:
@@ -81,35 +138,93 @@ def evaluate(expression: Any, scope: Scope, path: str = "") -> Any:
 
 
 def pieces(expression: Any, scope: Scope, path: str) -> Prompt:
-    """A prompt: as ``evaluate``, but a handle may stand where a text does."""
-    if form_of(expression) == "join":
-        inner = inside(path, "join")
-        if not isinstance(expression["join"], list):
-            raise failure("invalid_join", "`join` wants a list of parts", inner)
-        values = [evaluate(part, scope, inside(inner, n)) for n, part in enumerate(expression["join"])]
-    else:
-        values = [evaluate(expression, scope, path)]
-    bounded(values, path)
-    return merged([value if is_handle(value) else text_of(value) for value in values])
+    """A prompt: as ``evaluate``, but a handle may stand where a text does, and what is no word of the plan is known."""
+    values = list(_parts(expression, scope, path))
+    bounded([value for _, value in values], path)
+    return merged([piece for part, value in values for piece in _shown_as(part, value, scope)])
 
 
-def text(expression: Any, scope: Scope, path: str) -> str:
+def _parts(expression: Any, scope: Scope, path: str) -> Iterator[tuple[Any, Any]]:
+    """The parts of a prompt in order, with their values."""
+    if form_of(expression) != "join":
+        yield expression, evaluate(expression, scope, path)
+        return
+    inner = inside(path, "join")
+    if not isinstance(expression["join"], list):
+        raise failure("invalid_join", "`join` wants a list of parts", inner)
+    for n, part in enumerate(expression["join"]):
+        yield from _parts(part, scope, inside(inner, n))
+
+
+def _shown_as(part: Any, value: Any, scope: Scope) -> Iterable[Piece]:
+    """What stands in a prompt for a part: words, a context, or a value as material."""
+    if is_handle(value):
+        return (value,)
+    task = scope.inputs.get(part["input"]) if form_of(part) == "input" else None
+    if isinstance(task, Woven) and task == value:
+        return task.pieces
+    if scope.is_own(part) or _is_inline(value):
+        return (text_of(value),)
+    return (material(_name_of(part), value),)
+
+
+def material(name: str, value: Any) -> Material:
+    """A value as material under a name."""
+    if isinstance(value, str):
+        return Material(value, text_block(name, value))
+    return Material(text_of(value), value_block(name, value))
+
+
+def _is_inline(value: Any) -> bool:
+    """Whether a value cannot say anything: a number that is not long, true, false, null."""
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return bool(abs(value) < 10**INLINE)
+    return value is None or isinstance(value, bool)
+
+
+def _name_of(expression: Any) -> str:
+    name = expression.get("var", expression.get("input")) if isinstance(expression, dict) else None
+    return joined(name, keys_of(expression.get("path", "")) or ()) if isinstance(name, str) else "value"
+
+
+def text(expression: Any, scope: Scope, path: str) -> Woven:
     """A value as one text. Raises: PlanError, as ``evaluate``; ``not_text`` for a context."""
     parts = pieces(expression, scope, path)
-    if len(parts) > 1 or not isinstance(parts[0], str):
+    texts = [part for part in parts if isinstance(part, str)]
+    if len(texts) < len(parts):
         raise failure("not_text", "a context has no text of its own here: read it with a `context` step first", path)
-    return parts[0]
+    return Woven(texts)
+
+
+def texts_in(text: str) -> tuple[str, ...]:
+    """The pieces of a text that knows them; any other text is words."""
+    return text.pieces if isinstance(text, Woven) else (text,)
+
+
+def words_in(prompt: str | Prompt) -> str:
+    """What a prompt says itself, without its material."""
+    parts = texts_in(prompt) if isinstance(prompt, str) else prompt
+    return "\n".join(piece for piece in parts if isinstance(piece, str) and not isinstance(piece, Material))
+
+
+def _words_of(value: Any) -> str | None:
+    """The text of a task that is words alone; None for any other value."""
+    return value if isinstance(value, Woven) and not any(isinstance(p, Material) for p in value.pieces) else None
 
 
 def merged(parts: list[Piece]) -> Prompt:
-    """The parts with neighbouring texts made one; at least one."""
+    """The parts with neighbouring words made one; at least one."""
     made: list[Piece] = []
     for part in parts:
-        if made and isinstance(part, str) and isinstance(made[-1], str):
-            made[-1] += part
+        if made and _is_words(part) and _is_words(made[-1]):
+            made[-1] = f"{made[-1]}{part}"
         else:
             made.append(part)
     return tuple(made) or ("",)
+
+
+def _is_words(piece: Piece) -> bool:
+    return isinstance(piece, str) and not isinstance(piece, Material)
 
 
 def text_of(value: Any) -> str:
@@ -214,13 +329,14 @@ def _named(expression: dict[str, Any], name: Any, values: Mapping[str, Any], kin
     keys = keys_of(expression.get("path", ""))
     if keys is None:
         raise failure("invalid_path", f"{shown(expression['path'])} is no path", inside(path, "path"))
-    return part_of(values[name], keys, path)
+    value = values[name]
+    return part_of(str(value) if isinstance(value, Woven) else value, keys, path)
 
 
 _EVALUATE: Mapping[str, Callable[[dict[str, Any], Scope, str], Any]] = {
     "input": _input,
     "var": _var,
-    "join": text,
+    "join": lambda expression, scope, path: str(text(expression, scope, path)),
     "handle": lambda expression, _scope, _path: expression,
     "literal": lambda expression, _scope, _path: expression["literal"],
 }

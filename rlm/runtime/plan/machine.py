@@ -184,7 +184,8 @@ class _Move:
 def _begun(body: Body, one: Any, number: int) -> Body:
     """The body of one item of a ``map``, or of one plan of a ``parallel``."""
     if body.step["op"] == "map":
-        scope = body.scope.bind(body.step["as"], one)
+        bind = body.scope.bind_own if body.scope.is_own(body.step["over"]) else body.scope.bind
+        scope = bind(body.step["as"], one)
         return _inner(body, body.step["steps"], "steps", f"items[{number}].steps", number, scope)
     place = f"plans[{number}].steps"
     return _inner(body, one, place, place, number, body.scope)

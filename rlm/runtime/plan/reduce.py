@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from rlm.compiler.foreign import Row, blocks_of
 from rlm.runtime.plan.expressions import (
     Key,
+    Material,
     Piece,
     Prompt,
     bounded,
@@ -74,12 +76,22 @@ def separated(items: list[Any], separator: str, path: str) -> Any:
 
 
 def reading(prompt: Prompt, items: list[Any], path: str) -> Prompt:
-    """The prompt of a reduce by a model: what was asked, then each item under its number."""
+    """The prompt of a reduce by a model: what was asked, then each item as material under its number."""
     bounded(items, path)
     parts: list[Piece] = list(prompt)
+    rows: list[Row] = []
     for number, item in enumerate(items):
-        parts += [f"\n\n[{number}]\n", item if is_handle(item) else text_of(item)]
-    return merged(parts)
+        if is_handle(item):
+            parts += [*_material(rows), f"\n\n[{number}]\n", item]
+            rows = []
+        else:
+            rows.append(Row(f"item-{number}", f"[{number}]", "text", item))
+    return merged([*parts, *_material(rows)])
+
+
+def _material(rows: list[Row]) -> Iterator[Material]:
+    for block, run in blocks_of(rows):
+        yield Material("".join(f"\n\n{each.label}\n{text_of(each.value)}" for each in run), block)
 
 
 def number_of(value: Any) -> Number | None:

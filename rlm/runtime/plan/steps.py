@@ -62,7 +62,11 @@ def _rlm(body: Body) -> Work:
 
 
 def _tool(body: Body) -> Work:
-    return ToolAction(body.at, body.step_id, body.step_path, body.step["name"], _arguments(body))
+    arguments, place = _arguments(body), _place(body, "args")
+    for name, value in arguments.items():
+        if isinstance(value, str):
+            arguments[name] = text(body.step["args"][name], body.scope, inside(place, name))
+    return ToolAction(body.at, body.step_id, body.step_path, body.step["name"], arguments)
 
 
 def _map(body: Body) -> Work:
