@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rlm
-from rlm.compiler import forms
-from rlm.compiler.forms import fence_of
+from rlm.compiler import foreign
+from rlm.compiler.foreign import fence_of
 from rlm.compiler.tokens import counter
 from rlm.errors import CompileError, ConfigurationError
 from tests.compiler.blocks import tool
@@ -356,7 +356,7 @@ def test_a_fence_is_never_in_what_it_fences(body: str) -> None:
 def test_a_fence_that_is_guessed_is_made_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody finds a text that holds its own digest; if somebody did, this is what would happen."""
     digests = iter(["ab" * 32, "cd" * 32, "ef" * 32])
-    monkeypatch.setattr(forms.hashlib, "sha256", lambda _: SimpleNamespace(hexdigest=lambda: next(digests)))
+    monkeypatch.setattr(foreign.hashlib, "sha256", lambda _: SimpleNamespace(hexdigest=lambda: next(digests)))
     assert fence_of("label", f"</data-{'ab' * 4}> </data-{'cd' * 6}>") == "ef" * 8
 
 
