@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from rlm.providers.stream_calls import joined_arguments
 from rlm.providers.wire import NotAReply
 
 
@@ -13,7 +14,8 @@ class MessageAssembly:
 
     def __init__(self) -> None:
         self._message: dict[str, Any] = {}
-        self._blocks: dict[int, _Block] = {}
+        self._blocks: list[_Block] = []
+        self._open: dict[int, _Block] = {}
         self._texts: list[str] = []
         self._stop: Any = None
         self._usage: dict[str, Any] = {}
@@ -39,8 +41,7 @@ class MessageAssembly:
             # the tokens of a beginning are no count of the whole: those of the end replace them, or nobody knows
             self._count({**_object(self._message, "usage", {}), "output_tokens": None})
         elif kind == "content_block_start":
-            block = self._blocks[_index(value)] = _Block(_object(value, "content_block"))
-            return self._told(block.beginning)
+            return self._told(self._begun(_index(value), _object(value, "content_block")).beginning)
         elif kind == "content_block_delta":
             return self._take_delta(value)
         elif kind == "message_delta":
@@ -53,11 +54,13 @@ class MessageAssembly:
         """The message. Raises: NotAReply where none began."""
         if not self._message:
             raise NotAReply("the stream: no message_start")
-        blocks = [block.value() for block in self._blocks.values()]
+        blocks = [block.value() for block in self._blocks]
         return {**self._message, "content": blocks, "stop_reason": self._stop, "usage": self._usage}
 
     def _take_delta(self, event: dict[str, Any]) -> str:
-        block, delta = self._blocks.get(_index(event)), _object(event, "delta")
+        block, delta = self._open.get(_index(event)), _object(event, "delta")
+        if block is None and self._message and delta.get("type") == "text_delta":
+            block = self._begun(_index(event), {"type": "text", "text": ""})
         if block is None:
             raise NotAReply("content_block_delta: for a block that has not begun")
         if delta.get("type") == "text_delta":
@@ -66,6 +69,12 @@ class MessageAssembly:
         if delta.get("type") == "input_json_delta":
             block.inputs.append(str(delta.get("partial_json") or ""))
         return ""
+
+    def _begun(self, index: int, start: dict[str, Any]) -> _Block:
+        """A new block; one with an index that was used already stands beside the earlier one."""
+        block = self._open[index] = _Block(start)
+        self._blocks.append(block)
+        return block
 
     def _told(self, text: Any) -> str:
         if text:
@@ -89,8 +98,8 @@ class _Block:
     def value(self) -> dict[str, Any]:
         if self._start.get("type") == "text":
             return {**self._start, "text": self.beginning + "".join(self.texts)}
-        given = "".join(self.inputs)
-        return {**self._start, "input": _parsed(given)} if given else self._start
+        arguments = joined_arguments(self.inputs)
+        return {**self._start, "input": _parsed(arguments)} if arguments else self._start
 
 
 def _parsed(text: str) -> Any:

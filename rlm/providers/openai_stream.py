@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from rlm.providers.openai_wire import content_text
+from rlm.providers.stream_calls import CallPieces
 from rlm.providers.wire import NotAReply
+
+SUMMED_PIECES = 3
+"""From so many pieces on, a last chunk with the very text of them all is no part of the text."""
 
 
 class ChatAssembly:
@@ -16,7 +20,7 @@ class ChatAssembly:
     def __init__(self) -> None:
         self._named: dict[str, Any] = {}
         self._texts: list[str] = []
-        self._calls: list[_Call] = []
+        self._calls = CallPieces()
         self._finish: Any = None
         self._usage: Any = None
         self._begun = False
@@ -44,6 +48,8 @@ class ChatAssembly:
         self._begun = True
         self._finish = choice.get("finish_reason") or self._finish
         delta = choice.get("delta")
+        if not isinstance(delta, dict) and not self._texts and not self._calls:
+            delta = choice.get("message")  # a server that does not cut this reply
         return self._take_delta(delta) if isinstance(delta, dict) else ""
 
     def value(self) -> dict[str, Any]:
@@ -52,7 +58,7 @@ class ChatAssembly:
             raise NotAReply("the stream: no chunk with a choice")
         message: dict[str, Any] = {"content": self.text}
         if self._calls:
-            message["tool_calls"] = [call.value() for call in self._calls]
+            message["tool_calls"] = self._calls.values()
         choice = {"message": message, "finish_reason": self._finish}
         return {**self._named, "choices": [choice], "usage": self._usage}
 
@@ -61,44 +67,10 @@ class ChatAssembly:
         if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
             raise NotAReply("choices[0].delta.tool_calls: expected a list of objects")
         for call in calls:
-            self._call(call).take(call)
+            self._calls.add(call)
         text = content_text(delta.get("content"))
+        if self._finish is not None and len(self._texts) >= SUMMED_PIECES and text == self.text:
+            return ""  # the last chunk sums up what was told
         if text:
             self._texts.append(text)
         return text
-
-    def _call(self, piece: dict[str, Any]) -> _Call:
-        """The call that a piece belongs to. Some servers give no index, or the same one to different calls."""
-        index, own_id = piece.get("index"), piece.get("id")
-        same = [call for call in self._calls if index is None or call.index == index]
-        if same and (not own_id or same[-1].id in (None, own_id)):
-            return same[-1]
-        self._calls.append(_Call(index))
-        return self._calls[-1]
-
-
-class _Call:
-    """One tool call: an id and a name, which come once, and arguments, which come in pieces."""
-
-    def __init__(self, index: Any) -> None:
-        self.index = index
-        self.id: Any = None
-        self._name: Any = None
-        self._arguments: Any = None
-        self._pieces: list[str] = []
-
-    def take(self, piece: dict[str, Any]) -> None:
-        self.id = self.id or piece.get("id")
-        function = piece.get("function")
-        if not isinstance(function, dict):
-            return
-        self._name = self._name or function.get("name")
-        arguments = function.get("arguments")
-        if isinstance(arguments, str):
-            self._pieces.append(arguments)
-        elif arguments is not None:  # parsed by the server, so that it comes whole
-            self._arguments = arguments
-
-    def value(self) -> dict[str, Any]:
-        arguments = self._arguments if self._arguments is not None else "".join(self._pieces)
-        return {"id": self.id, "function": {"name": self._name, "arguments": arguments}}

@@ -6,6 +6,7 @@ A server may pack a body although it was asked not to. One layer of gzip or defl
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 
@@ -120,3 +121,47 @@ class _Inflater:
                 yield part
             if stream.eof or (not packed and len(part) < PIECE_BYTES):
                 return
+
+
+_MARK = b"\xef\xbb\xbf"
+_SURROGATES = re.compile(
+    rb"(?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    rb"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
+    re.DOTALL,
+)
+_OPEN_END = re.compile(rb"(?:\\+u[dD][89abAB][0-9a-fA-F]{2})?(?:\\+(?:u[0-9a-fA-F]{0,3})?)?\Z")
+
+
+def cleaned_json(body: bytes) -> bytes:
+    """JSON text that strict readers take: valid UTF-8, without a byte order mark and escapes of lone surrogates."""
+    body = body.removeprefix(_MARK)
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        body = body.decode("utf-8", "replace").encode("utf-8")
+    return _paired(body)
+
+
+async def paired(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """Yield a stream of JSON texts with escapes of lone surrogates replaced, wherever its pieces are cut."""
+    rest = b""
+    async for piece in pieces:
+        data = rest + piece
+        end = _OPEN_END.search(data, _before(data, _before(data, len(data))))
+        cut = end.start() if end else len(data)
+        rest = data[cut:]
+        if cut:
+            yield _paired(data[:cut])
+    if rest:
+        yield _paired(rest)
+
+
+def _before(data: bytes, place: int) -> int:
+    """Where an escape that reaches ``place`` begins at the earliest: a run of backslashes is taken whole."""
+    return len(data[: max(0, place - 5)].rstrip(b"\\"))
+
+
+def _paired(data: bytes) -> bytes:
+    if b"\\ud" not in data and b"\\uD" not in data:
+        return data
+    return _SURROGATES.sub(lambda found: b"\\ufffd" if found["lone"] else found[0], data)

@@ -334,7 +334,7 @@ def test_headers_are_sent_and_stand_nowhere_else() -> None:
         client = catalog.add_mcp({"t": {"url": url, "headers": headers}}, limits=QUICK)["t"]
         assert called(catalog, "shout", text="let in").value == "LET IN"
         shown = called(catalog, "environment").value  # the server has it in its environment, and tells
-        assert "RLM_TEST_TOKEN=[secret]" in shown
+        assert "RLM_TEST_TOKEN=[redacted]" in shown
         for text in (repr(client), repr(client._server), str(client._server), repr(vars(client)), client.problem):
             assert SECRET not in text
         assert SECRET not in client._server.model_dump_json()
@@ -361,7 +361,7 @@ def test_headers_may_come_from_a_callable_anew_each_time() -> None:
 def test_a_secret_in_the_environment_is_scrubbed_from_last_words() -> None:
     with pytest.raises(ToolError) as caught:
         rlm.MCPClient("b", bad("exits", env={"API_KEY": SECRET})).open()
-    assert "my key is [secret]" in caught.value.message
+    assert "my key is [redacted]" in caught.value.message
 
 
 def test_a_url_is_shown_without_what_may_be_secret_in_it() -> None:
@@ -481,7 +481,7 @@ def answering(write: Any) -> Iterator[str]:
         server.server_close()
 
 
-def test_an_answer_that_would_have_to_be_unpacked_is_refused() -> None:
+def test_an_answer_that_unpacks_to_more_than_the_limit_is_refused() -> None:
     import gzip
 
     def bomb(handler: BaseHTTPRequestHandler, request: Any) -> None:
@@ -493,7 +493,7 @@ def test_an_answer_that_would_have_to_be_unpacked_is_refused() -> None:
         handler.end_headers()
         handler.wfile.write(body)
 
-    with answering(bomb) as url, pytest.raises(ToolError, match="would have to be unpacked"):
+    with answering(bomb) as url, pytest.raises(ToolError, match="when unpacked"):
         rlm.MCPClient("x", {"url": url}).open()
 
 

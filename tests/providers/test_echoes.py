@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import random
@@ -39,7 +40,7 @@ def message(text: str, arguments: str | None, rng: random.Random) -> dict[str, A
 
 def pieces(text: str, rng: random.Random) -> list[str]:
     cuts = sorted({rng.randrange(len(text) + 1) for _ in range(rng.randrange(8))} | {0, len(text)})
-    return [text[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]
+    return [text[start:end] for start, end in itertools.pairwise(cuts)]
 
 
 def events(text: str, arguments: str | None, wire: str, rng: random.Random) -> list[dict[str, Any]]:

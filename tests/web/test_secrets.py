@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import doctest
+import itertools
 import json
 import random
 import string
@@ -52,7 +53,7 @@ def test_a_text_that_arrives_in_pieces_is_scrubbed_as_the_whole_is() -> None:
         text = f"one {echo(KEY, rng)} two {echo(KEY, rng)[: rng.randrange(40)]}"
         cuts = sorted({rng.randrange(len(text) + 1) for _ in range(rng.randrange(12))} | {0, len(text)})
         told, waiting = [], ""
-        for start, end in zip(cuts, cuts[1:], strict=False):
+        for start, end in itertools.pairwise(cuts):
             waiting = secrets.scrub(waiting + text[start:end])
             ready = len(waiting) - secrets.held(waiting)
             told.append(waiting[:ready])

@@ -18,9 +18,10 @@ from rlm.errors import ConfigurationError, ToolError
 from rlm.model.given import instance
 from rlm.model.unit import Trust, Unit
 from rlm.sync import run_sync
-from rlm.tools.mcp.config import MCPLimits, checked_name, server_of
+from rlm.tools.mcp.config import HTTPServer, MCPLimits, checked_name, server_of
 from rlm.tools.mcp.home import Gone, Home
 from rlm.tools.mcp.listing import Finding, Listing, ServerTool
+from rlm.web.proxies import proxy_for
 
 if TYPE_CHECKING:
     from rlm.model.turn import Message
@@ -106,9 +107,12 @@ class MCPClient:
 
         Raises:
             ToolError: ``not_connected``, with the reason; nothing is left running then.
-            ConfigurationError: ``mcp_missing``, where the extra is not installed.
+            ConfigurationError: ``mcp_missing``, where the extra is not installed; ``invalid_proxy``, where the
+                environment names a proxy for it that cannot be used.
         """
         _check_sdk()
+        if isinstance(self._server, HTTPServer):
+            proxy_for(self._server.url)
         with self._guard:
             connection = self._started()
         try:
@@ -179,7 +183,8 @@ class MCPClient:
 
         Raises:
             ToolError: ``tool_removed``, ``tool_changed``, ``not_connected``, ``connection_lost``, ``mcp_error``,
-                ``tool_failed``, ``invalid_result``, ``result_too_large``, ``input_required``, ``timeout``.
+                ``unauthorized``, ``forbidden``, ``tool_failed``,
+                ``invalid_result``, ``result_too_large``, ``input_required``, ``timeout``.
         """
         return await self._there(lambda connection: connection.called(tool, arguments, attempts))
 

@@ -11,3 +11,13 @@ SESSION_ENDED = -32_794
 
 BROKEN_OFF = -32_793
 """The line failed on the way; whether the server did what was asked is not known."""
+
+UNAUTHORIZED = -32_795
+FORBIDDEN = -32_796
+"""The server refused the credentials of the request, and did nothing of what was asked."""
+
+UNREADABLE = -32_797
+"""An answer came, and cannot be read."""
+
+REFUSED = -32_798
+"""The server answered with an HTTP status that is an error, and with no words of the protocol."""

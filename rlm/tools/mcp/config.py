@@ -8,6 +8,8 @@ The spelling is that of the ``mcpServers`` files which many programs share:
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import inspect
 import json
 import os
@@ -15,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pydantic
 from pydantic import Field, SecretStr
@@ -26,12 +28,12 @@ from rlm.model.base import Noun
 from rlm.model.given import checked_path
 
 MAX_CONFIG_BYTES = 1024 * 1024
-LEAST_SECRET = 8
-"""A shorter value is no secret that could be told from other words of a text."""
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 _TELLING = re.compile(r"auth|token|key|secret|passw|credential|cookie", re.IGNORECASE)
+_HARMLESS = frozenset({"accept", "accept-language", "content-type", "mcp-protocol-version", "user-agent"})
+"""Headers whose values are no secrets, and may stand in any text."""
+
 _STDIO = frozenset({"stdio"})
 _HTTP = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
 _OTHER_HOSTS = frozenset({"alwaysAllow", "autoApprove", "description", "disabled", "timeout", "type"})
@@ -122,13 +124,12 @@ class HTTPServer(Noun):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Values that nothing which comes from it may hold: of headers, and what is in the URL. Of a callable's
-        headers none is known."""
+        """Values that nothing which comes from it may hold: of headers, and what is in the URL. Those of a callable's
+        headers become known when it is asked."""
         parts = urlsplit(self.url)
-        values = [parts.password or "", *(value for _, value in parse_qsl(parts.query))]
+        values = [unquote(parts.password or ""), *(value for _, value in parse_qsl(parts.query))]
         if isinstance(self.headers, Mapping):
-            for value in self.headers.values():
-                values += [value.get_secret_value(), value.get_secret_value().rpartition(" ")[2]]
+            values += secrets_of({name: value.get_secret_value() for name, value in self.headers.items()})
         return tuple(values)
 
     async def headers_now(self) -> dict[str, str]:
@@ -142,22 +143,18 @@ class HTTPServer(Noun):
 ServerConfig: TypeAlias = StdioServer | HTTPServer
 
 
-def scrubbed(value: Any, server: ServerConfig) -> Any:
-    """A text or other JSON data without the secrets of a server's configuration, which a server may repeat."""
-    secrets = sorted({each for each in server.secrets if len(each) >= LEAST_SECRET}, key=len, reverse=True)
-    return _scrubbed(value, secrets) if secrets else value
-
-
-def _scrubbed(value: Any, secrets: list[str]) -> Any:
-    if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, "[secret]")
-        return value
-    if isinstance(value, list):
-        return [_scrubbed(item, secrets) for item in value]
-    if isinstance(value, dict):
-        return {_scrubbed(key, secrets): _scrubbed(item, secrets) for key, item in value.items()}
-    return value
+def secrets_of(headers: Mapping[str, str]) -> list[str]:
+    """What headers hold that is secret: their values, the credentials after a scheme, the password of Basic ones."""
+    values = []
+    for name, value in headers.items():
+        if name.lower() in _HARMLESS:
+            continue
+        scheme, _, credentials = value.strip().rpartition(" ")
+        values += [value.strip(), credentials]
+        if scheme.lower() == "basic":
+            with contextlib.suppress(ValueError):
+                values.append(base64.b64decode(credentials, validate=True).decode().partition(":")[2])
+    return values
 
 
 def checked_name(name: Any) -> str:

@@ -19,13 +19,15 @@ from mcp.shared.exceptions import MCPError
 
 from rlm.errors import ToolError, did_you_mean
 from rlm.model.turn import Message
-from rlm.tools.mcp.codes import TOO_LARGE
-from rlm.tools.mcp.config import MCPLimits, ServerConfig, leaves, scrubbed
+from rlm.tools.mcp.codes import FORBIDDEN, REFUSED, TOO_LARGE, UNAUTHORIZED, UNREADABLE
+from rlm.tools.mcp.config import MCPLimits, ServerConfig, leaves
 from rlm.tools.mcp.content import ResourceContent, contents_of, messages_of, text_of, value_of
 from rlm.tools.mcp.listing import Listing, ServerTool
 from rlm.tools.mcp.session import Session, is_broken_off, is_fault, is_safe_again, line_of, opened
 from rlm.tools.result import RESULT_SECONDS
 from rlm.tools.schema import check_of
+from rlm.web.logs import secrets_in_logs
+from rlm.web.secrets import Secrets, clean
 
 T = TypeVar("T")
 
@@ -61,6 +63,7 @@ class Connection:
         self.opening: Future[None] = Future()
         self.opening.set_running_or_notify_cancel()  # who waits for it cannot cancel it for others
         self._server = server
+        self._secrets = Secrets(server.secrets)
         self._told = told
         self._shown = (False, listing)
         self._session: Session | None = None
@@ -133,7 +136,8 @@ class Connection:
             session = await self._up()
             tried += 1
             try:
-                return await ask(session)
+                with secrets_in_logs(self._secrets):
+                    return await ask(session)
             except MCPError as problem:
                 if not await self._is_fault(session, problem):
                     raise self._answered(problem) from None
@@ -162,6 +166,14 @@ class Connection:
         if problem.code == types.REQUEST_TIMEOUT:
             return self._error("timeout", "it did not answer in time")
         said = self._clean(problem.message)
+        if problem.code in (UNAUTHORIZED, FORBIDDEN):
+            kind, status = ("unauthorized", 401) if problem.code == UNAUTHORIZED else ("forbidden", 403)
+            remedy = "its headers need credentials that hold" if status == 401 else "its credentials do not allow this"
+            return self._error(kind, f"{said}; {remedy}", status=status)
+        if problem.code == UNREADABLE:
+            return self._error("invalid_result", said)
+        if problem.code == REFUSED:
+            return self._error("mcp_error", said)
         return self._error("mcp_error", f"it answered with error {problem.code}: {said}", code=problem.code)
 
     async def _up(self) -> Session:
@@ -194,6 +206,10 @@ class Connection:
 
     async def main(self) -> None:
         """Connect, and connect anew where the connection breaks, until the end."""
+        with secrets_in_logs(self._secrets):
+            await self._kept()
+
+    async def _kept(self) -> None:
         self._changed, self._kick = anyio.Event(), anyio.Event()
         wait = FIRST_WAIT
         while True:
@@ -216,7 +232,7 @@ class Connection:
     async def _lived(self) -> str:
         """Connect and stay connected; why that came to an end."""
         line = line_of(self._server)
-        session = Session(self.name, self.limits, line)
+        session = Session(self.name, self.limits, line, self._secrets)
         deadline = anyio.current_time() + self.limits.connect_seconds
         with anyio.CancelScope(deadline=deadline) as self._scope:
             try:
@@ -293,7 +309,7 @@ class Connection:
         return self._clean("; ".join(said) or "the connection ended")
 
     def _clean(self, text: str) -> str:
-        return str(scrubbed(text, self._server))[:MAX_SAID]
+        return clean(str(self._secrets.scrub(text)))[:MAX_SAID]
 
     def _error(self, kind: str, what: str, **detail: Any) -> ToolError:
         return ToolError(kind, f"MCP server {self.name!r}: {what}", {"server": self.name, **detail})

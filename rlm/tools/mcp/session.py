@@ -18,15 +18,22 @@ from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from rlm.tools.mcp.codes import BROKEN_OFF, SESSION_ENDED, UNREACHED
-from rlm.tools.mcp.config import HTTPServer, MCPLimits, ServerConfig, StdioServer, scrubbed
+from rlm.tools.mcp.codes import BROKEN_OFF, FORBIDDEN, SESSION_ENDED, UNAUTHORIZED, UNREACHED
+from rlm.tools.mcp.config import HTTPServer, MCPLimits, ServerConfig, StdioServer
 from rlm.tools.mcp.listing import Finding, Listing, Reader, finding
 from rlm.tools.mcp.sieve import Inbox, Outbox, Sieve
 from rlm.tools.mcp.stdio import Child, stdio_transport
 from rlm.tools.mcp.web import Line, http_transport
+from rlm.web.logs import scrub_logs
+from rlm.web.secrets import Secrets, changed, clean
 
 for _name in ("mcp", "client"):  # the SDK's loggers: what a server brings about is no news for a host's terminal
     logging.getLogger(_name).addHandler(logging.NullHandler())
+
+scrub_logs(
+    *("httpx2", *(f"httpcore2.{name}" for name in ("connection", "http11", "http2", "proxy", "socks")), "client"),
+    *("mcp.client.streamable_http", "mcp.client.client", "mcp.shared.dispatcher", "mcp.shared.jsonrpc_dispatcher"),
+)
 
 CALL_SECONDS = 3600.0
 """Above any time limit of a tool: who calls ends the call."""
@@ -53,10 +60,11 @@ class Session:
     Args:
         server: the host's name for it.
         line: the process, or the line to an address.
+        secrets: what the server knows and may repeat.
     """
 
-    def __init__(self, server: str, limits: MCPLimits, line: Child | Line) -> None:
-        self.server, self.limits, self.line = server, limits, line
+    def __init__(self, server: str, limits: MCPLimits, line: Child | Line, secrets: Secrets) -> None:
+        self.server, self.limits, self.line, self.secrets = server, limits, line, secrets
         self.over = line.ended
         self.stale = anyio.Event()
         self.asking = 0
@@ -89,6 +97,8 @@ class Session:
         try:
             await self._sdk.discover()
         except MCPError as problem:
+            if problem.code in (UNAUTHORIZED, FORBIDDEN):
+                raise
             if problem.code in FAULTS and (problem.code != types.CONNECTION_CLOSED or self.over.is_set()):
                 raise
             await self._sdk.initialize()
@@ -262,7 +272,7 @@ async def opened(config: ServerConfig, session: Session) -> AsyncIterator[None]:
         transport: Any = stdio_transport(config, limits, line)
     else:
         assert isinstance(line, Line)
-        transport = http_transport(config, limits, line)
+        transport = http_transport(config, limits, line, session.secrets)
     async with transport as (read, write):
         inbox = Inbox(read, session.flooded)
         session._sieve = Sieve(
@@ -270,7 +280,7 @@ async def opened(config: ServerConfig, session: Session) -> AsyncIterator[None]:
             Outbox(write, inbox),
             version=lambda: session._sdk.protocol_version,
             most=limits.max_items,
-            clean=partial(scrubbed, server=config),
+            clean=partial(_cleaned, secrets=session.secrets),
         )
         session._sdk = ClientSession(
             dispatcher=session._sieve,
@@ -286,6 +296,11 @@ async def opened(config: ServerConfig, session: Session) -> AsyncIterator[None]:
 def line_of(config: ServerConfig) -> Child | Line:
     """What a session with such a server goes over."""
     return Line() if isinstance(config, HTTPServer) else Child()
+
+
+def _cleaned(answer: dict[str, Any], secrets: Secrets) -> dict[str, Any]:
+    """An answer as valid Unicode, without secrets."""
+    return dict(changed(secrets.scrub(answer), clean))
 
 
 def _version() -> str:

@@ -25,6 +25,7 @@ from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from rlm.tools.mcp.codes import TOO_LARGE
 from rlm.tools.mcp.config import MCPLimits, StdioServer
+from rlm.web.bodies import cleaned_json
 
 CHUNK = 65_536
 KEPT_STDERR = 4096
@@ -189,7 +190,7 @@ def _message(line: bytes, size: int, child: Child) -> SessionMessage | None:
     if not line.strip():
         return None
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        return SessionMessage(jsonrpc_message_adapter.validate_json(cleaned_json(line), by_name=False))
     except ValueError:
         child.noise += 1
         return None

@@ -15,12 +15,31 @@ import anyio
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from rlm.tools.mcp.codes import BROKEN_OFF, SESSION_ENDED, TOO_LARGE, UNREACHED
-from rlm.tools.mcp.config import HTTPServer, MCPLimits
+from rlm.errors import ConfigurationError
+from rlm.tools.mcp.codes import (
+    BROKEN_OFF,
+    FORBIDDEN,
+    REFUSED,
+    SESSION_ENDED,
+    TOO_LARGE,
+    UNAUTHORIZED,
+    UNREACHED,
+    UNREADABLE,
+)
+from rlm.tools.mcp.config import HTTPServer, MCPLimits, secrets_of
+from rlm.web.bodies import BodyProblem, BodyTooLarge, cleaned_json, paired, unpacked
+from rlm.web.proxies import Proxy, proxy_for, trusted, unusable_proxy
+from rlm.web.secrets import Secrets
 
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 300.0
 """A stream that says nothing for so long is opened anew."""
+
+SHOWN = 200
+"""Characters of a server's words beside an HTTP status."""
+
+NAMED = (400, 404, 405)
+"""Statuses of which the SDK knows what they mean in the protocol."""
 
 
 class Line:
@@ -29,66 +48,161 @@ class Line:
     def __init__(self) -> None:
         self.ended = anyio.Event()
         self.trouble = ""
-        self.status: int | None = None
 
     @property
     def last_words(self) -> str:
         """What is known of why it ended."""
-        said = [self.trouble] if self.trouble else []
-        if self.status is not None:
-            said.append(f"it answered with HTTP status {self.status}")
-        return "; ".join(said)
+        return self.trouble
 
 
 class BoundedClient(httpx2.AsyncClient):
-    """A client whose answers are bounded, and whose faults are answers."""
+    """A client whose answers are bounded, and whose faults are answers.
 
-    def __init__(self, server: HTTPServer, limit: int, line: Line) -> None:
+    Args:
+        limit: bytes of an answer, packed and unpacked.
+        secrets: learns the headers that a callable of the host gives.
+
+    Raises: ConfigurationError ``invalid_proxy``, ``invalid_certificates``.
+    """
+
+    def __init__(self, server: HTTPServer, limit: int, line: Line, secrets: Secrets) -> None:
+        proxy = proxy_for(server.url)
+        secrets.add([proxy.password] if proxy is not None else [])
         super().__init__(
             timeout=httpx2.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
-            trust_env=server.host not in ("localhost", "127.0.0.1", "::1"),  # no proxy reaches our own loopback
+            verify=trusted(httpx2.create_ssl_context),
+            trust_env=False,  # httpx2 would read the proxies of every scheme, and raise for each that it cannot use
+            proxy=_usable(proxy) if proxy is not None else None,
             follow_redirects=False,
         )
-        self._server, self._limit, self._line = server, limit, line
+        self._server, self._limit, self._line, self._secrets = server, limit, line, secrets
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """As httpx2 does it, with the host's headers and our limits."""
         request.headers["Accept-Encoding"] = "identity"
-        request.headers.update(await self._server.headers_now())
         try:
+            headers = await self._hosts_headers()
+            request.headers.update(headers)
             response = await super().send(request, **options)
-        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as problem:
+            if response.status_code == 401 and (fresh := await self._hosts_headers()) != headers:
+                await response.aclose()  # the server did nothing, and the host has newer credentials by now
+                request.headers.update(fresh)
+                response = await super().send(request, **options)
+            return await self._bounded(response)
+        except _Headers as problem:
+            return _fault(request, REFUSED, str(problem))
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError) as problem:
             return _fault(request, UNREACHED, f"{type(problem).__name__}: {problem}")
         except httpx2.TransportError as problem:
             return _fault(request, BROKEN_OFF, f"{type(problem).__name__}: {problem}")
-        self._line.status = response.status_code if response.status_code in (401, 403) else None
-        if response.status_code == 404 and "mcp-session-id" in request.headers:
+
+    async def _hosts_headers(self) -> dict[str, str]:
+        """The headers of the next request, which nothing from the server may repeat."""
+        try:
+            headers = await self._server.headers_now()
+            for value in headers.values():
+                value.encode("ascii")
+        except Exception as problem:  # noqa: BLE001 - a callable of the host may raise anything
+            raise _Headers(f"the host's headers cannot be had: {type(problem).__name__}") from None
+        self._secrets.add(secrets_of(headers))
+        return headers
+
+    async def _bounded(self, response: httpx2.Response) -> httpx2.Response:
+        status = response.status_code
+        if status in (401, 403):
+            said = response.headers.get("www-authenticate", "")[:SHOWN]
+            what = f"it answered with HTTP status {status}" + (f" ({said})" if said else "")
+            return await _given_up(response, UNAUTHORIZED if status == 401 else FORBIDDEN, what)
+        if status == 404 and "mcp-session-id" in response.request.headers:
             return await _given_up(response, SESSION_ENDED, "the server knows the session no more")
-        if response.headers.get("content-encoding", "identity") != "identity":
-            return await _given_up(response, TOO_LARGE, "an answer that would have to be unpacked")
-        if response.headers.get("content-type", "").startswith("text/event-stream"):
-            return response  # the SDK bounds each event
-        return await self._whole(response)
+        if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+            return _stream(response)  # the SDK bounds each event
+        whole = await self._whole(response)
+        if status in NAMED or status < 400 or whole.status_code != status or _is_error_answer(whole.content):
+            return whole
+        said = whole.content[:SHOWN].decode("utf-8", "replace").strip()
+        return _fault(
+            response.request, REFUSED, f"it answered with HTTP status {status}" + (f": {said}" if said else "")
+        )
 
     async def _whole(self, response: httpx2.Response) -> httpx2.Response:
-        """The answer with its body read, or a fault: too long, or broken off."""
-        parts: list[bytes] = []
-        size = 0
+        """The answer with its body read, or a fault: too long, unreadable, or broken off."""
+        body = bytearray()
+        encoding = response.headers.get("content-encoding", "")
         try:
-            async for part in response.aiter_raw():
-                size += len(part)
-                if size > self._limit:
-                    return await _given_up(response, TOO_LARGE, f"an answer of over {self._limit:,} bytes")
-                parts.append(part)
+            async with contextlib.aclosing(unpacked(response.aiter_raw(), encoding, self._limit)) as pieces:
+                async for part in pieces:
+                    body += part
+        except BodyTooLarge as problem:
+            return await _given_up(response, TOO_LARGE, f"an answer of {problem}")
+        except BodyProblem as problem:
+            return await _given_up(response, UNREADABLE, f"an answer that cannot be read: {problem}")
         except httpx2.TransportError as problem:
             return _fault(response.request, BROKEN_OFF, f"{type(problem).__name__}: {problem}")
         finally:
             await response.aclose()
         whole = httpx2.Response(
-            response.status_code, headers=response.headers, content=b"".join(parts), request=response.request
+            response.status_code,
+            headers=_unpacked_headers(response),
+            content=cleaned_json(bytes(body)),
+            request=response.request,
         )
         whole.next_request = response.next_request
         return whole
+
+
+class _Headers(Exception):
+    """The host's headers are not to be had; the text says why, and shows none."""
+
+
+class _Events(httpx2.AsyncByteStream):
+    """The bytes of an event stream, unpacked as they come, with lone surrogates replaced."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        encoding = self._response.headers.get("content-encoding", "")
+        try:
+            async for part in paired(unpacked(self._response.aiter_raw(), encoding, None)):
+                yield part
+        except BodyProblem as problem:
+            raise httpx2.DecodingError(str(problem)) from None
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+def _stream(response: httpx2.Response) -> httpx2.Response:
+    return httpx2.Response(
+        response.status_code,
+        headers=_unpacked_headers(response),
+        stream=_Events(response),
+        request=response.request,
+    )
+
+
+def _unpacked_headers(response: httpx2.Response) -> list[tuple[str, str]]:
+    gone = ("content-encoding", "content-length", "transfer-encoding")
+    return [(name, value) for name, value in response.headers.multi_items() if name.lower() not in gone]
+
+
+def _is_error_answer(body: bytes) -> bool:
+    """Whether a body is an error in the words of the protocol."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and "jsonrpc" in value
+
+
+def _usable(proxy: Proxy) -> httpx2.Proxy:
+    failure: ConfigurationError
+    try:
+        return httpx2.Proxy(proxy.url)
+    except (httpx2.InvalidURL, ValueError):
+        failure = unusable_proxy(proxy, "its value is not a URL")
+    raise failure
 
 
 async def _given_up(response: httpx2.Response, code: int, what: str) -> httpx2.Response:
@@ -105,10 +219,10 @@ def _fault(request: httpx2.Request, code: int, what: str) -> httpx2.Response:
 
 
 @asynccontextmanager
-async def http_transport(server: HTTPServer, limits: MCPLimits, line: Line) -> AsyncIterator[Any]:
+async def http_transport(server: HTTPServer, limits: MCPLimits, line: Line, secrets: Secrets) -> AsyncIterator[Any]:
     """The streams of a session over HTTP."""
     limit = limits.max_message_bytes
     async with contextlib.AsyncExitStack() as stack:
-        client = await stack.enter_async_context(BoundedClient(server, limit, line))
+        client = await stack.enter_async_context(BoundedClient(server, limit, line, secrets))
         transport = streamable_http_client(server.url, http_client=client, max_sse_event_size=limit)
         yield await stack.enter_async_context(transport)
