@@ -101,7 +101,7 @@ for file in sys.argv[1:]:
     assert done.stdout.split() == ["domain_error"] * len(files)
 
 
-@pytest.mark.parametrize("kind", ["pipe", "directory", "device", "missing"])
+@pytest.mark.parametrize("kind", ["pipe", "directory", "device", "missing", "sparse"])
 def test_what_is_no_regular_file_is_refused_unread(tmp_path: Path, kind: str) -> None:
     file = tmp_path / "s.rlm"
     if kind == "pipe":
@@ -110,6 +110,9 @@ def test_what_is_no_regular_file_is_refused_unread(tmp_path: Path, kind: str) ->
         file.mkdir()
     elif kind == "device":
         file.symlink_to("/dev/zero")
+    elif kind == "sparse":
+        with file.open("wb") as made:
+            made.truncate(1 << 40)
     done = bare(f"catch(open_session({atom(file)}), error(_, _), halt(7))", "halt(8)")
     assert (done.returncode, done.stdout) == (7, "")
 

@@ -102,4 +102,6 @@ def test_the_librarys_own_skills_may_be_linked_from_an_installers_cache(
     monkeypatch.setattr(library, "skills_dir", lambda: ours)
     assert len(load(ours).skills) == 4
     assert load(ours / "rlm-recurse")["rlm-recurse"].resources().complete
-    assert not load(write(tmp_path / "_skills2", "demo").parent.parent).refused
+    neighbour = write(tmp_path / "_skills2", "demo")  # not ours, though its name begins like it
+    os.link(neighbour, cache / "demo")
+    assert load(neighbour).refused
