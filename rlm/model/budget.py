@@ -19,6 +19,11 @@ class Budget(Noun):
     (0: none), ``max_concurrent_subcalls`` how many requests are on their way at the same moment, and how many tools
     and children work at the same moment at one depth; all else is counted over the whole tree. A cap on cost that the
     host writes down needs a price for the model; the default one holds where a price is known.
+
+    ``max_steps`` counts the steps of plans that are taken, those that call nothing too; None: any number. A step over
+    large values counts as several: one more for each 100 values, or 10,000 characters, that it looks at. The default
+    lets the longest ``map`` there may be (10,000 items) run ten steps for each item, and is used up after about two
+    seconds of a processor.
     """
 
     time_limit: float = Field(default=120.0, gt=0, allow_inf_nan=False)
@@ -31,6 +36,7 @@ class Budget(Noun):
     max_context_ops: int = Field(default=256, ge=0)
     max_tool_calls: int = Field(default=32, ge=0)
     max_output_bytes: int = Field(default=65_536, ge=0)
+    max_steps: int | None = Field(default=100_000, ge=1)
 
     @property
     def cost_is_capped(self) -> bool:
@@ -51,7 +57,8 @@ class Spent(Noun):
     Tokens are those that providers reported; where one said nothing its reservation is charged, and
     ``estimated_tokens`` says how many of ``input_tokens + output_tokens`` are of that kind. Of ``input_tokens``,
     ``cached_input_tokens`` came from a provider's cache and ``written_input_tokens`` were written to one. ``cost_usd``
-    is None where no price is known. ``seconds`` is wall time.
+    is None where no price is known. ``steps`` are those of plans, counted as in ``Budget.max_steps``.
+    ``seconds`` is wall time.
     """
 
     model_calls: int = 0
@@ -65,6 +72,7 @@ class Spent(Noun):
     tool_calls: int = 0
     children: int = 0
     iterations: int = 0
+    steps: int = 0
     seconds: float = 0.0
 
     @property

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.to_thread
 
 from rlm.compiler.foreign import Foreign, json_text, message, row, rows_block, value_block
 from rlm.compiler.wire import wire_name
@@ -29,8 +30,10 @@ from rlm.runtime.context.arguments import ACTIONS
 from rlm.runtime.conversation import MAX_SHOWN, Conversation, inputs_text
 from rlm.runtime.ledger import Account
 from rlm.runtime.operations import Operations
+from rlm.runtime.pace import AgentPace
 from rlm.runtime.plan import Execution, Material, Scope, Woven, is_handle, read, texts_in, validate, words_in
-from rlm.runtime.plan.cost import preflight, worst_case
+from rlm.runtime.plan.cost import preflight, step_problems, worst_case
+from rlm.runtime.plan.expressions import size_of
 from rlm.runtime.plan.reply_schema import plan_schema
 from rlm.runtime.plan.reply_text import grammar_text
 from rlm.runtime.plan.schemas import mismatch
@@ -48,6 +51,12 @@ SUBAGENT = "rlm_subagent"
 COMPACT_SHARE = 2
 """A conversation that takes more than one part in two of the room is compacted."""
 
+
+LARGE_TEXT = 8_000
+"""Characters of a reply that is checked in a thread: to check one takes up to 5 ms where it holds no schema."""
+
+LARGE_DATA = 1_000
+"""Values in a plan that is checked in a thread."""
 
 Left = Mapping[str, Any]
 """What may still be taken, by budget field."""
@@ -160,7 +169,13 @@ class Agent:
         operations = Operations(self)
         task = {"query": Woven(texts_in(self.task))} if "query" in self.inputs else {}
         known = Scope({**self.inputs, **task}, self.bound)
-        self.execution = Execution(plan, operations, known, width=self.account.budget.max_concurrent_subcalls)
+        self.execution = Execution(
+            plan,
+            operations,
+            known,
+            width=self.account.budget.max_concurrent_subcalls,
+            pace=AgentPace(self.run, self.account, f"{self.id}.{self.turn}"),
+        )
         try:
             return await self.execution.run()
         finally:
@@ -188,9 +203,10 @@ class Agent:
             )
             reply = await self.run.ask(asked, view, plan_schema(frame))
             try:
-                plan = read(reply.text, frame)
+                plan = await _apart(len(reply.text), read, reply.text, frame)
                 left = self.run.left(f"{call}:plan", self.account)
                 found = preflight(worst_case(plan, frame), {**left, "max_iterations": None})  # children have their own
+                found = (*found, *step_problems(plan, frame, left.get("max_steps")))
                 if found:
                     raise PlanError.of(found)
             except PlanError as problem:
@@ -372,13 +388,23 @@ class Agent:
                 lineage=(*self.lineage, task),
                 delegation=self.delegation,
             )
-            return await (child.answer() if plan is None else child.follow(child.valid(plan)))
+            return await (child.answer() if plan is None else child.follow(await child.valid(plan)))
 
         return await self.run.shared((task, *means, self.account.budget, self.depth, self.deepest), call, answered)
 
-    def valid(self, plan: Any) -> ValidPlan:
-        """A plan that the host wrote, or that a plan has for a child, checked. Raises: PlanError."""
-        return validate(dict(plan) if isinstance(plan, Mapping) else plan, self.host_frame())
+    async def valid(self, plan: Any) -> ValidPlan:
+        """A plan that the host wrote, or that a plan has for a child, checked; of what it may cost, its steps.
+
+        Raises: PlanError.
+        """
+        left = self.run.left(f"{self.id}.{self.turn}:frame", self.account)
+        frame = self.host_frame(left)
+        data = dict(plan) if isinstance(plan, Mapping) else plan
+        valid = await _apart(LARGE_TEXT if size_of(data)[0] > LARGE_DATA else 0, validate, data, frame)
+        found = step_problems(valid, frame, left.get("max_steps"))
+        if found:
+            raise PlanError.of(found)
+        return valid
 
     async def follow(self, plan: ValidPlan) -> Any:
         """The value of a plan that somebody else wrote. Raises: whatever ended it."""
@@ -392,9 +418,8 @@ class Agent:
             raise problem
         return ending.value
 
-    def host_frame(self) -> Frame:
+    def host_frame(self, left: Left) -> Frame:
         """What a plan of the host may name: every tool that is registered or bound, shown or not."""
-        left = self.run.left(f"{self.id}.{self.turn}:frame", self.account)
         ops = self._ops(self._withheld(left, spare=0), left) | {"observe"}
         return Frame(
             inputs={name: _length(value) for name, value in self.inputs.items()},
@@ -428,6 +453,13 @@ class Agent:
 
 
 _ACTIONS = {name: dict(spec.schema) for name, spec in ACTIONS.items()}
+
+
+async def _apart(chars: int, check: Callable[..., ValidPlan], *args: Any) -> ValidPlan:
+    """What a check gives: of a large plan in a thread, so that other tasks on the event loop go on meanwhile."""
+    if chars < LARGE_TEXT:
+        return check(*args)
+    return await anyio.to_thread.run_sync(check, *args, abandon_on_cancel=True)
 
 
 @lru_cache(maxsize=256)

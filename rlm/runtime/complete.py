@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 
 from rlm.boundary import boundary, error_from, host_code, keeps_its_meaning
 from rlm.catalog.catalog import Catalog
@@ -41,6 +42,10 @@ from rlm.skills.profile import Profile
 from rlm.sync import run_sync
 from rlm.tools.cancellation import current
 from rlm.tools.grant import Grant
+
+REPLAY_GRACE = 0.3
+"""Seconds that a replay may take longer than the recorded run was allowed to: it ends where that one was stopped, and
+by its own deadline only where it does not come there in time."""
 
 ENDED_FROM_OUTSIDE = frozenset({"timeout", "cancelled", "budget_exhausted", "max_iterations"})
 """Kinds of runtime errors after which a result is ``partial``: nobody did anything wrong."""
@@ -195,7 +200,7 @@ async def _completed(host: _Host, plan: Mapping[str, Any] | None) -> Completion:
     trace: Trace | None = None
     try:
         agent = _root(host, _deadline(started, host))
-        valid = None if plan is None else agent.valid(plan)
+        valid = None if plan is None else await agent.valid(plan)
         trace = agent.run.trace = Trace(host.options.trace, listener=host.options.on_event, redact=host.options.redact)
         value, error = await _answered(agent, host, plan, valid)
         return _result(agent, value, error, anyio.current_time() - started)
@@ -209,6 +214,7 @@ async def _completed(host: _Host, plan: Mapping[str, Any] | None) -> Completion:
 def _deadline(started: float, host: _Host) -> float:
     """Absolute. A run that a handler asks for never outlives the run that the handler works for."""
     own, outer = started + host.options.budget.time_limit, current_agent.get()
+    own += REPLAY_GRACE if host.replay is not None else 0.0
     return own if outer is None or outer.run.over else min(own, outer.deadline)
 
 
@@ -345,9 +351,9 @@ async def areplay(path: str | Path, *, trace: str | Path | None = None) -> Compl
     ``missing_body``, ``unreadable_body``, ``changed_body``.
     """
     with reading(path):
-        record = Record(path)
+        record = await anyio.to_thread.run_sync(Record, path, abandon_on_cancel=True)  # may have a million lines
         said = Host(record)
-        replay = Replay(record)
+        replay = await anyio.to_thread.run_sync(Replay, record, abandon_on_cancel=True)
         host = _recorded_host(said, replay, trace)
         plan = said.said["plan"]
     return ended_alike(record, await _completed(host, plan))

@@ -57,6 +57,7 @@ EVENTS: Mapping[str, Mapping[str, Shape]] = {
     },
     "interrupted": {"call": TEXT, "tool": TEXT, "took": dict},
     "spent": {"call": TEXT, "error": ERROR},
+    "cut": {"call": TEXT, "step": TEXT, "number": (COUNT, UNSAID), "begun": dict},
     "shared": {"call": TEXT},
     "checkpoint": {"call": TEXT, "label": TEXT, "bound": TEXT},
     "compacted": {"call": TEXT, "turns": COUNT},
@@ -67,6 +68,7 @@ EVENTS: Mapping[str, Mapping[str, Shape]] = {
 ONE_OF: Mapping[str, tuple[Mapping[str, Shape], ...]] = {
     "reply": ({"error": ERROR}, {"body": TEXT, "usage": dict, "left": dict}),
     "sensor": ({"error": ERROR}, {"scores": TEXT}, {}),
+    "cut": ({"error": ERROR}, {}),
 }
 """What else an event says, in one of several ways: the first whose names are there."""
 

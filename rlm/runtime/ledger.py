@@ -96,6 +96,24 @@ class Account:
         for account in accounts:
             account.counts[what] = account.counts.get(what, 0) + 1
 
+    # -- steps of plans -----------------------------------------------------------------------------
+
+    def steps_left(self) -> int | None:
+        """Steps of plans that may still be taken, here and in every account above; None: any number."""
+        caps = [a.budget_left("steps", "max_steps") for a in self._line() if a.budget.max_steps is not None]
+        return min(caps) if caps else None
+
+    def took_steps(self, steps: int) -> None:
+        """Count steps that were taken. The last one may count as several, so that the sum may pass the cap."""
+        for account in self._line():
+            account.counts["steps"] = account.counts.get("steps", 0) + steps
+
+    def no_steps(self) -> RunError:
+        """The error where none is left."""
+        capped = [account for account in self._line() if account.budget.max_steps is not None]
+        first = min(capped, key=lambda account: account.budget_left("steps", "max_steps"))
+        return spent_out("max_steps", first.budget.max_steps or 0, first.counts.get("steps", 0))
+
     # -- requests -----------------------------------------------------------------------------------
 
     def reserve(self, input_tokens: int, most_output: int, price: Price | None) -> Reservation:
@@ -171,7 +189,7 @@ class Account:
     def charge(self, spent: Spent) -> None:
         """Charge what was taken at another time, all at once; no cap refuses it."""
         for account in self._line():
-            for what in ("model_calls", "tool_calls", "context_ops", "children", "iterations"):
+            for what in ("model_calls", "tool_calls", "context_ops", "children", "iterations", "steps"):
                 account.counts[what] = account.counts.get(what, 0) + getattr(spent, what)
             account.input_tokens += spent.input_tokens
             account.output_tokens += spent.output_tokens
@@ -202,7 +220,8 @@ class Account:
         fields = {cap: min(a.budget_left(what, cap) for a in self._line()) for what, cap in COUNTED.items()}
         fields["max_iterations"] = self.budget_left("turns", "max_iterations")
         fields["max_total_tokens"] = min(max(0, a.budget.max_total_tokens - a.tokens) for a in self._line())
-        return fields
+        steps = self.steps_left()
+        return fields if steps is None else {**fields, "max_steps": steps}
 
     def budget_left(self, what: str, cap: str) -> int:
         """How many of ``what`` this account alone has left."""
@@ -222,6 +241,7 @@ class Account:
             tool_calls=self.counts.get("tool_calls", 0),
             children=self.counts.get("children", 0),
             iterations=self.counts.get("iterations", 0),
+            steps=self.counts.get("steps", 0),
             seconds=seconds,
         )
 

@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+import anyio.to_thread
+
 from rlm.compiler.foreign import Foreign, message, text_block, words
 from rlm.errors import RlmError, RunError, ToolError
 from rlm.model.policy import covers
@@ -19,6 +21,8 @@ from rlm.model.turn import Message
 from rlm.runtime.completion import error_of
 from rlm.runtime.context.blocks import context_blocks
 from rlm.runtime.plan import Material, Prompt, Woven, current_step, words_in
+from rlm.runtime.plan.expressions import size_of, units_of
+from rlm.runtime.plan.machine import UNITS_PER_STEP
 from rlm.runtime.plan.schemas import mismatch
 from rlm.runtime.plan.validate import problem_of_json
 from rlm.runtime.roles import CALLING, CONTEXT, MODEL, RECURSE, TOOL, Role, own_units
@@ -115,8 +119,12 @@ class Operations:
     async def checkpoint(self, label: str) -> None:
         """Note what is bound so far, by hash."""
         async with self._step():
-            bound = self.run.trace.body(self.agent.partial())
-            self.run.trace.event("checkpoint", call=self.call, label=label, bound=bound)
+            trace, bound = self.run.trace, ""
+            partial = self.agent.partial()
+            self.agent.account.took_steps(units_of(*size_of(partial)) // UNITS_PER_STEP)
+            if trace.wanted:
+                bound = await anyio.to_thread.run_sync(trace.body, partial, abandon_on_cancel=True)
+            trace.event("checkpoint", call=self.call, label=label, bound=bound)
 
     # -- models -------------------------------------------------------------------------------------
 

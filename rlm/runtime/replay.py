@@ -10,7 +10,7 @@ import random
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import anyio.lowlevel
 
@@ -25,6 +25,7 @@ from rlm.runtime.cancel import CancelToken
 from rlm.runtime.completion import Completion, error_of
 from rlm.runtime.halts import Halt, Halts
 from rlm.runtime.ledger import COUNTED, Account, Reservation
+from rlm.runtime.plan import Limit
 from rlm.runtime.trace import READING, Record, Trace, request_key
 from rlm.tools.outcome import ToolOutcome
 
@@ -89,6 +90,7 @@ class Replay:
         tools = (*record.of("interrupted"), *record.of("tool"))
         self._took = {row["call"]: _shaped(record, row, _spent) for row in tools}
         self._refused = {row["call"]: row for row in reversed(record.of("spent"))}
+        self._cuts = {row["call"]: row for row in record.of("cut")}
         self._waited = {row["call"] for row in record.of("shared")}
         given = {call.removesuffix(FRAME) for call in self._left if call.endswith(FRAME)}
         self._born = {row["agent"] for row in record.of("agent")} | given
@@ -106,6 +108,23 @@ class Replay:
         return self._windows.get(leaf)
 
     # -- how far it came ----------------------------------------------------------------------------
+
+    def moved(self) -> None:
+        """A plan went on."""
+        self._halts.moved()
+
+    def limit(self, call: str) -> Limit | None:
+        """Where the steps of a plan were stopped then; None where nothing stopped them."""
+        row = self._cuts.get(call)
+        if row is None:
+            return None
+        return Limit(row["step"], row["number"], {id: n for id, n in row["begun"].items() if isinstance(n, int)})
+
+    async def behind(self, call: str) -> NoReturn:
+        """Wait where the steps of a plan were stopped. Raises: what the budget refused them with."""
+        row = self._cuts[call]
+        problem = error_of(row["error"]) if "error" in row else None
+        await self._halts.wait(call, problem, row["n"])
 
     def began(self, call: str) -> bool:
         """Whether the recorded run came to this step."""
@@ -282,10 +301,15 @@ class Recorded(Account):
         taken_in, taken_out = reserving.get() or (input_tokens, most_output)
         return self._promised(Reservation(taken_in, taken_out, price, self._line()))
 
+    def steps_left(self) -> None:
+        """Any number: where the steps of a plan were stopped is in the record."""
+
     def left(self) -> dict[str, Any]:
         """The whole budget: what was left of it then is in the record."""
         caps = (*COUNTED.values(), "max_total_tokens")
-        return {cap: min(getattr(account.budget, cap) for account in self._line()) for cap in caps}
+        left = {cap: min(getattr(account.budget, cap) for account in self._line()) for cap in caps}
+        steps = [account.budget.max_steps for account in self._line() if account.budget.max_steps is not None]
+        return {**left, "max_steps": min(steps)} if steps else left
 
 
 def ended_alike(record: Record, now: Completion) -> Completion:

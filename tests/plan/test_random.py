@@ -24,6 +24,7 @@ from rlm.runtime.plan import (
     begin,
     bindings,
     is_failure,
+    proceed,
     read,
     resume,
     validate,
@@ -241,3 +242,24 @@ def test_the_order_in_which_things_end_changes_nothing(plan: ValidPlan, data: st
 @given(plan=plans())
 def test_a_valid_plan_stays_valid_and_a_text_of_it_is_read_back(plan: ValidPlan) -> None:
     assert read(f"So:\n```json\n{json.dumps(plan.data, indent=1)}\n```\n", FRAME) == plan
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(plan=plans(), most=st.integers(1, 7))
+def test_a_plan_that_pauses_comes_to_the_same(plan: ValidPlan, most: int) -> None:
+    def play(**limit: int) -> tuple[Any, dict[str, Any], list[Any], int]:
+        state = begin(plan, Scope(INPUTS), width=3, **limit)
+        open_: list[Any] = []
+        notes, steps = [*state.notes], state.steps
+        while isinstance(due := advance(state), tuple):
+            open_ += due
+            if state.pause is not None:
+                state = proceed(state, **limit)
+            else:
+                action = open_.pop(0)
+                state = resume(state, Outcome(action.at, "a" if "1" in action.id else None), **limit)
+            notes += state.notes
+            steps += state.steps
+        return due, bindings(state), notes, steps
+
+    assert play(most=most) == play()

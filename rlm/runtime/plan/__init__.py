@@ -30,7 +30,7 @@ from rlm.runtime.plan.actions import (
     RlmAction,
     ToolAction,
 )
-from rlm.runtime.plan.cost import preflight, worst_case
+from rlm.runtime.plan.cost import most_steps, preflight, step_problems, worst_case
 from rlm.runtime.plan.execution import Execution, Executor, current_step, run
 from rlm.runtime.plan.expressions import (
     Material,
@@ -43,11 +43,12 @@ from rlm.runtime.plan.expressions import (
     texts_in,
     words_in,
 )
-from rlm.runtime.plan.machine import advance, begin, resume
+from rlm.runtime.plan.machine import advance, begin, proceed, resume, stop
+from rlm.runtime.plan.pace import Pace
 from rlm.runtime.plan.parse import normalise, parse
 from rlm.runtime.plan.reply_schema import plan_schema
 from rlm.runtime.plan.reply_text import grammar_text
-from rlm.runtime.plan.state import State, bindings, unfinished
+from rlm.runtime.plan.state import Limit, Pause, State, begun, bindings, unfinished
 from rlm.runtime.plan.validate import read, validate
 
 __all__ = [
@@ -61,11 +62,14 @@ __all__ = [
     "Failed",
     "Final",
     "Frame",
+    "Limit",
     "Material",
     "ModelAction",
     "Note",
     "Observe",
     "Outcome",
+    "Pace",
+    "Pause",
     "PlanError",
     "PlanLimits",
     "PlanProblem",
@@ -79,19 +83,24 @@ __all__ = [
     "Woven",
     "advance",
     "begin",
+    "begun",
     "bindings",
     "current_step",
     "evaluate",
     "grammar_text",
     "is_failure",
     "is_handle",
+    "most_steps",
     "normalise",
     "parse",
     "plan_schema",
     "preflight",
+    "proceed",
     "read",
     "resume",
     "run",
+    "step_problems",
+    "stop",
     "texts_in",
     "unfinished",
     "validate",

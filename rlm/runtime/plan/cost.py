@@ -9,7 +9,8 @@ from typing import Any
 from rlm.errors import ConfigurationError, did_you_mean
 from rlm.model.budget import Budget
 from rlm.model.plan import Estimate, Frame, PlanProblem, Prices, ValidPlan
-from rlm.runtime.plan.expressions import form_of
+from rlm.runtime.plan.expressions import form_of, size_of, units_of
+from rlm.runtime.plan.machine import UNITS_PER_STEP
 from rlm.runtime.plan.parse import normalise
 from rlm.runtime.plan.problems import inside, problem
 
@@ -23,6 +24,9 @@ MEASURES: Mapping[str, tuple[str, str]] = {
     "max_cost_usd": ("cost_usd", "USD"),
 }
 """Of each budget field the field of an estimate that it caps, and what it counts."""
+
+REPEATED_BY: Mapping[str, str] = {"map": ".over", "parallel": ".plans", "retry": ".attempts"}
+"""Of an operation that takes steps again and again, the field that says how often."""
 
 Lengths = dict[str, int | None]
 
@@ -41,6 +45,7 @@ def worst_case(plan: ValidPlan, frame: Frame, prices: Prices | None = None) -> E
     dearest = {}
     for name in [name for name in total if total[name]]:
         dearest[name] = max(rows, key=lambda row: row[1][name])[0]
+    del total["steps"], dearest["steps"]
     calls = total["model_calls"]
     if prices is not None and "model_calls" in dearest:
         dearest |= {"tokens": dearest["model_calls"], "cost_usd": dearest["model_calls"]}
@@ -52,6 +57,32 @@ def worst_case(plan: ValidPlan, frame: Frame, prices: Prices | None = None) -> E
         unbounded=tuple(count.unbounded),
         dearest={**dearest, "depth": count.deepest} if count.depth else dearest,
     )
+
+
+def most_steps(plan: ValidPlan, frame: Frame) -> tuple[int, str]:
+    """The steps that a plan may take, as ``Budget.max_steps`` counts them, and the step that takes most of them, with
+    its field where one says how often (``steps[0].over``). A list of unknown length counts as one item."""
+    count, lengths = _Count(frame), {**frame.variables}
+    rows = []
+    for path, step in _placed(plan.data["steps"], "steps"):
+        rows.append((count.step(step, path, lengths)["steps"], path + REPEATED_BY.get(step["op"], "")))
+    return sum(steps for steps, _ in rows), max(rows, key=lambda row: row[0])[1]
+
+
+def step_problems(plan: ValidPlan, frame: Frame, left: int | None) -> tuple[PlanProblem, ...]:
+    """The problem ``over_budget`` of a plan that may take more steps than are left; none where it fits.
+
+    Args:
+        left: steps that may still be taken; None: any number.
+    """
+    steps, path = most_steps(plan, frame)
+    if left is None or steps <= left:
+        return ()
+    message = (
+        f"the plan may take {steps:,} steps, and {left:,} are left of the budget's max_steps; this step takes most of "
+        "them: make its lists shorter"
+    )
+    return (problem(path, "over_budget", message, f"<= {left}", str(steps)),)
 
 
 def preflight(estimate: Estimate, left: Mapping[str, float | None]) -> tuple[PlanProblem, ...]:
@@ -125,7 +156,9 @@ class _Count:
                 cost = Counter()
         if "bind" in step:
             lengths[step["bind"]] = length
-        return cost
+        own = {name: value for name, value in step.items() if name not in ("steps", "plans", "plan")}
+        units = 2 * (units_of(*size_of(own)) + (length or 0))  # parts are made, and the whole is looked at
+        return cost + Counter(steps=1 + units // UNITS_PER_STEP)
 
     def _child(self, step: dict[str, Any], path: str) -> Counter[str]:
         if "plan" not in step or self.frame.child is None:

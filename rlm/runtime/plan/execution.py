@@ -5,14 +5,19 @@ Everything that waits is in the executor. When ``run`` ends, however it ends, no
 
 from __future__ import annotations
 
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
 from rlm.boundary import EXITS
-from rlm.errors import RlmError
+from rlm.errors import RlmError, RunError
 from rlm.model.plan import Ending, ValidPlan
 from rlm.runtime.plan.actions import (
     Action,
@@ -24,8 +29,9 @@ from rlm.runtime.plan.actions import (
     ToolAction,
 )
 from rlm.runtime.plan.expressions import Prompt, Scope
-from rlm.runtime.plan.machine import advance, begin, resume
-from rlm.runtime.plan.state import State, bindings, unfinished
+from rlm.runtime.plan.machine import advance, begin, proceed, resume, stop
+from rlm.runtime.plan.pace import Pace, Turns
+from rlm.runtime.plan.state import Pause, State, bindings, unfinished
 
 current_step: ContextVar[str] = ContextVar("current_step", default="")
 """The id of the step that an executor's method is called for."""
@@ -64,6 +70,7 @@ class Execution:
         width: items of one ``map``, or plans of one ``parallel``, that are under way at the same moment.
         slots: bounds how many models and tools work at the same moment, for a whole tree where all its executions
             are given the same one. None: the executor sees to that.
+        pace: how many steps the plan may take. None: any number.
     """
 
     def __init__(
@@ -74,10 +81,15 @@ class Execution:
         *,
         width: int,
         slots: anyio.CapacityLimiter | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self._executor = executor
         self._slots = slots
-        self._state = begin(plan, scope, width=width)
+        self._pace = pace or Pace()
+        self._state = begin(plan, scope, width=width, most=0, limit=self._pace.limit)
+        self._outcomes: deque[Outcome] = deque()
+        self._moving = False
+        self._waits_behind = False
         self._exit: BaseException | None = None
 
     @property
@@ -95,27 +107,88 @@ class Execution:
 
     async def run(self) -> Ending:
         """Run the plan to its end. To be called once; to stop it, cancel the scope around it."""
-        self._tell()
-        if self._state.ending is None:
-            try:
-                async with anyio.create_task_group() as group:
-                    self._start_due(group)
-            except BaseExceptionGroup as problems:
-                raise _only(problems) from None
-            if self._exit is not None:
-                raise self._exit
+        turns = Turns.here()
+        try:
+            async with anyio.create_task_group() as group:
+                self._start_due(group, turns)
+                await self._move(group, turns)
+        except BaseExceptionGroup as problems:
+            raise _only(problems) from None
+        finally:
+            if self._state.ending is None and self._state.pause is not None:
+                with suppress(RunError):  # the trace cannot be written: that is known already
+                    self._pace.stopped(self._state, None)
+        if self._exit is not None:
+            raise self._exit
         assert self._state.ending is not None
         return self._state.ending
 
-    def _start_due(self, group: TaskGroup) -> None:
-        due = advance(self._state)
-        if isinstance(due, tuple):
-            for action in due:
-                group.start_soon(self._perform, action, group, name=action.id)
-        else:
-            group.cancel_scope.cancel()  # a terminal error leaves others on their way
+    async def _move(self, group: TaskGroup, turns: Turns) -> None:
+        """Go on as far as the plan goes with the outcomes that there are, slice by slice."""
+        if self._moving:
+            return  # the task that moves it takes the new outcomes too
+        self._moving = True
+        try:
+            while self._state.ending is None:
+                pause = self._state.pause
+                if pause is None and not self._outcomes:
+                    break
+                if pause is not None and self._pace.left() == 0:
+                    self._stop(pause)
+                elif pause is not None:
+                    if self._state.steps or turns.left() == 1:
+                        await turns.wait()
+                    if self._state.ending is None:
+                        self._take(partial(proceed, self._state), turns)
+                else:
+                    self._take(partial(resume, self._state, self._outcomes.popleft()), turns)
+                self._start_due(group, turns)
+        finally:
+            self._moving = False
 
-    async def _perform(self, action: Action, group: TaskGroup) -> None:
+    def _most(self, turns: Turns) -> int:
+        left = self._pace.left()
+        return turns.left() if left is None else min(left, turns.left())
+
+    def _take(self, move: Callable[..., State], turns: Turns) -> None:
+        """Make a move, and tell what happened on the way."""
+        began = time.perf_counter()
+        self._state = move(most=self._most(turns))
+        self._pace.took(self._state.steps)
+        self._tell()
+        turns.took(self._state.steps, time.perf_counter() - began)
+
+    def _stop(self, pause: Pause) -> None:
+        """The plan may take no more steps."""
+        problem = self._pace.refusal()
+        self._pace.stopped(self._state, problem)
+        self._state = stop(self._state, problem.to_dict(), pause.path)
+        self._tell()
+
+    def _start_due(self, group: TaskGroup, turns: Turns) -> None:
+        due = advance(self._state)
+        if not isinstance(due, tuple):
+            group.cancel_scope.cancel()  # a terminal error leaves others on their way
+            return
+        for action in due:
+            group.start_soon(self._perform, action, group, turns, name=action.id)
+        if self._state.held and not self._waits_behind:
+            self._waits_behind = True
+            group.start_soon(self._wait_behind, group, turns)
+
+    async def _wait_behind(self, group: TaskGroup, turns: Turns) -> None:
+        """In a replay, at the place where the recorded run was stopped."""
+        assert self._pace.limit is not None
+        try:
+            await self._pace.behind()
+        except RlmError as problem:
+            if self._state.ending is None:
+                path = Pause((), self._pace.limit.id).path
+                self._state = stop(self._state, problem.to_dict(), path)
+                self._tell()
+                self._start_due(group, turns)
+
+    async def _perform(self, action: Action, group: TaskGroup, turns: Turns) -> None:
         current_step.set(action.id)
         try:
             outcome = Outcome(action.at, await self._limited(action))
@@ -125,10 +198,14 @@ class Execution:
             self._exit = problem
             group.cancel_scope.cancel()
             return
-        if self._state.ending is None:
-            self._state = resume(self._state, outcome)
-            self._tell()
-            self._start_due(group)
+        if self._state.ending is not None:
+            return
+        if outcome.terminal:  # does not wait until a pause is over
+            self._take(partial(resume, self._state, outcome), turns)
+            self._start_due(group, turns)
+        else:
+            self._outcomes.append(outcome)
+            await self._move(group, turns)
 
     async def _limited(self, action: Action) -> Any:
         if self._slots is None or not isinstance(action, ModelAction | ToolAction):

@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby, islice
 from typing import Any, Self
 
 from rlm.compiler.foreign import Foreign, text_block, value_block
@@ -33,9 +34,19 @@ FORMS: Mapping[str, frozenset[str]] = {
 }
 """The forms, by the key that makes one, with all the keys that it may have."""
 
-MAX_CHARS = 64 * 1024 * 1024
-MAX_NODES = 1_000_000
-"""How large a value made by a plan may be: characters of its texts, and values in it."""
+MAX_CHARS = 16 * 1024 * 1024
+MAX_NODES = 250_000
+"""How large a value made by a plan may be: characters of its texts, and values in it. To look at one of that size
+takes about 25 ms, in which nothing else on the event loop runs."""
+
+MAX_HELD = 4
+"""So many values of the largest size may be bound in one plan at the same moment."""
+
+CHARS_PER_UNIT = 100
+"""Characters that take as long to look at as one value."""
+
+MAX_UNITS = 1_000_000
+"""Values, and hundreds of characters, that one step may look at."""
 
 INLINE = 40
 """Characters up to which a number stands among the words of a prompt; true, false and null always do."""
@@ -75,25 +86,50 @@ class Woven(str):
         return made
 
 
+_CONTAINERS = (list, dict)
+
+MOST_KEYS = 200
+"""Keys of an object among which the one that was meant is looked for."""
+
 _PART = re.compile(r"\[(-?\d{1,9})\]|\.?([^.\[\]]+)")
+
+
+@dataclass(slots=True)
+class Work:
+    """A count of what evaluation looked at, in units: one for each value, one for each 100 characters."""
+
+    units: int = 0
+
+    def add(self, units: int, path: str) -> None:
+        """Count some units. Raises: PlanError ``too_large`` where one step has looked at too much."""
+        self.units += units
+        if self.units > MAX_UNITS:
+            raise failure("too_large", "the step reads too much", path, max_units=MAX_UNITS)
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The values that expressions may name. Values are JSON; nobody changes them."""
+    """The values that expressions may name. Values are JSON; nothing changes them.
+
+    ``held`` are the units of what the plan bound. ``work`` counts what expressions look at.
+    """
 
     inputs: Mapping[str, Any] = field(default_factory=dict)
     variables: Mapping[str, Any] = field(default_factory=dict)
     own: frozenset[str] = frozenset()
     """Variables whose value is written in the plan itself: in a prompt they are its words."""
 
-    def bind(self, name: str, value: Any) -> Scope:
-        """The same scope with one more variable."""
-        return Scope(self.inputs, {**self.variables, name: value}, self.own - {name})
+    held: int = 0
+    work: Work = field(default_factory=Work, compare=False, repr=False)
+
+    def bind(self, name: str, value: Any, units: int = 0) -> Scope:
+        """The same scope with one more variable, of so many units."""
+        own = self.own - {name} if name in self.own else self.own
+        return Scope(self.inputs, {**self.variables, name: value}, own, self.held + units, self.work)
 
     def bind_own(self, name: str, value: Any) -> Scope:
         """The same, with a value that is written in the plan."""
-        return Scope(self.inputs, {**self.variables, name: value}, self.own | {name})
+        return Scope(self.inputs, {**self.variables, name: value}, self.own | {name}, self.held, self.work)
 
     def is_own(self, expression: Any) -> bool:
         """Whether nothing but the plan, and the task that it is for, says what the value of an expression is."""
@@ -117,7 +153,10 @@ def form_of(value: Any) -> str | None:
     """The form that an object is, None for a plain object or no object."""
     if not isinstance(value, dict):
         return None
-    return next((key for key in FORMS if key in value and value.keys() <= FORMS[key]), None)
+    for key, fields in FORMS.items():
+        if key in value and value.keys() <= fields:
+            return key
+    return None
 
 
 def evaluate(expression: Any, scope: Scope, path: str = "") -> Any:
@@ -127,24 +166,40 @@ def evaluate(expression: Any, scope: Scope, path: str = "") -> Any:
         PlanError: ``unbound``, ``unknown_input``, ``no_such_part``, ``not_text`` or ``too_large``; ``detail`` has
             the path of the place in the plan.
     """
-    if isinstance(expression, list):
-        return bounded([evaluate(item, scope, inside(path, n)) for n, item in enumerate(expression)], path)
-    if not isinstance(expression, dict):
+    if not isinstance(expression, _CONTAINERS):
         return expression
+    form = form_of(expression)
+    if form is not None and isinstance(expression, dict):
+        return _EVALUATE[form](expression, scope, path)
+    return bounded(_parts(expression, scope, path), path, scope.work)
+
+
+def _parts(expression: Any, scope: Scope, path: str) -> Any:
+    """The value of an expression, of which only the texts are bounded: the whole is looked at once, in the end."""
+    if isinstance(expression, list):
+        scope.work.add(len(expression), path)
+        return [
+            _parts(item, scope, inside(path, number)) if isinstance(item, _CONTAINERS) else item
+            for number, item in enumerate(expression)
+        ]
     form = form_of(expression)
     if form is not None:
         return _EVALUATE[form](expression, scope, path)
-    return bounded({key: evaluate(item, scope, inside(path, key)) for key, item in expression.items()}, path)
+    scope.work.add(len(expression), path)
+    return {
+        key: _parts(item, scope, inside(path, key)) if isinstance(item, _CONTAINERS) else item
+        for key, item in expression.items()
+    }
 
 
 def pieces(expression: Any, scope: Scope, path: str) -> Prompt:
     """A prompt: as ``evaluate``, but a handle may stand where a text does, and what is no word of the plan is known."""
-    values = list(_parts(expression, scope, path))
-    bounded([value for _, value in values], path)
+    values = list(_prompt_parts(expression, scope, path))
+    bounded([value for _, value in values], path, scope.work)
     return merged([piece for part, value in values for piece in _shown_as(part, value, scope)])
 
 
-def _parts(expression: Any, scope: Scope, path: str) -> Iterator[tuple[Any, Any]]:
+def _prompt_parts(expression: Any, scope: Scope, path: str) -> Iterator[tuple[Any, Any]]:
     """The parts of a prompt in order, with their values."""
     if form_of(expression) != "join":
         yield expression, evaluate(expression, scope, path)
@@ -153,7 +208,7 @@ def _parts(expression: Any, scope: Scope, path: str) -> Iterator[tuple[Any, Any]
     if not isinstance(expression["join"], list):
         raise failure("invalid_join", "`join` wants a list of parts", inner)
     for n, part in enumerate(expression["join"]):
-        yield from _parts(part, scope, inside(inner, n))
+        yield from _prompt_parts(part, scope, inside(inner, n))
 
 
 def _shown_as(part: Any, value: Any, scope: Scope) -> Iterable[Piece]:
@@ -215,11 +270,9 @@ def _words_of(value: Any) -> str | None:
 def merged(parts: list[Piece]) -> Prompt:
     """The parts with neighbouring words made one; at least one."""
     made: list[Piece] = []
-    for part in parts:
-        if made and _is_words(part) and _is_words(made[-1]):
-            made[-1] = f"{made[-1]}{part}"
-        else:
-            made.append(part)
+    for are_words, group in groupby(parts, _is_words):
+        run = list(group)
+        made += ["".join(map(str, run))] if are_words else run
     return tuple(made) or ("",)
 
 
@@ -250,6 +303,8 @@ def keys_of(path: Any) -> tuple[Key, ...] | None:
     if isinstance(path, list):
         good = all(isinstance(key, str) or (isinstance(key, int) and not isinstance(key, bool)) for key in path)
         return tuple(path) if good else None
+    if path == "":
+        return ()
     if not isinstance(path, str) or path.startswith("."):
         return None
     keys: list[Key] = []
@@ -280,22 +335,45 @@ def _has(value: Any, key: Key) -> bool:
     return isinstance(value, list) and -len(value) <= key < len(value)
 
 
-def bounded(value: Any, path: str) -> Any:
+def bounded(value: Any, path: str, work: Work | None = None) -> Any:
     """The value, if it is not too large once it is written out. Raises: PlanError ``too_large``."""
-    nodes, chars, stack = 0, 0, [value]
+    nodes, chars = size_of(value)
+    if work is not None:
+        work.add(units_of(nodes, chars), path)
+    if chars > MAX_CHARS or nodes > MAX_NODES:
+        raise too_large(path)
+    return value
+
+
+def too_large(path: str) -> PlanError:
+    """The error for a value that is too large."""
+    return failure("too_large", "the value is too large", path, max_chars=MAX_CHARS, max_values=MAX_NODES)
+
+
+def units_of(nodes: int, chars: int) -> int:
+    """What a value of this size counts for."""
+    return nodes + chars // CHARS_PER_UNIT
+
+
+def size_of(value: Any) -> tuple[int, int]:
+    """Values in a value and characters of its texts; where there are more than the most, so many that it shows."""
+    if isinstance(value, str):
+        return 1, len(value)
+    if not isinstance(value, _CONTAINERS):
+        return 1, 0
+    nodes, chars, stack = 1, 0, [value]
     while stack:
         item = stack.pop()
-        nodes += 1
-        if isinstance(item, str):
-            chars += len(item)
-        elif isinstance(item, list):
-            stack.extend(item)
-        elif isinstance(item, dict):
-            stack.extend(item.values())
-            chars += sum(map(len, item))
-        if chars > MAX_CHARS or nodes + len(stack) > MAX_NODES:
-            raise failure("too_large", "the value is too large", path, max_chars=MAX_CHARS, max_values=MAX_NODES)
-    return value
+        nodes += len(item)
+        chars += sum(map(len, item)) if isinstance(item, dict) else 0
+        if nodes > MAX_NODES or chars > MAX_CHARS:
+            break
+        for member in item.values() if isinstance(item, dict) else item:
+            if isinstance(member, str):
+                chars += len(member)
+            elif isinstance(member, _CONTAINERS):
+                stack.append(member)
+    return nodes, chars
 
 
 def failure(kind: str, message: str, path: str, **detail: Any) -> PlanError:
@@ -307,7 +385,7 @@ def _no_part(value: Any, key: Key, way: str, path: str) -> PlanError:
     where = f"at {way!r}" if way else "at the top"
     if isinstance(value, dict):
         there = f"an object with the keys {names_of(value)}"
-        hint = did_you_mean(key, map(str, value)) if isinstance(key, str) else ""
+        hint = did_you_mean(key, islice(map(str, value), MOST_KEYS)) if isinstance(key, str) else ""
     else:
         there = f"a list of {len(value)}" if isinstance(value, list) else type_name(value)
         hint = ""

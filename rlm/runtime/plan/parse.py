@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from typing import Any
 
 from rlm.model.plan import PlanError, PlanProblem
@@ -134,8 +135,8 @@ class _Reader:
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) < len(pairs) and not self.twice:
-            keys = [key for key, _ in pairs]
-            self.twice.append(next(key for key in keys if keys.count(key) > 1))
+            counts = Counter(key for key, _ in pairs)
+            self.twice.append(next(key for key in counts if counts[key] > 1))
         return made
 
     def _wants_to_be_plan(self, start: int, reached: int) -> bool:

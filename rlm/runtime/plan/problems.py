@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 from rlm.errors import MOST_NAMED, did_you_mean, named, nearest
@@ -12,8 +13,14 @@ from rlm.model.plan import PlanProblem
 MAX_PROBLEMS = 20
 """A check stops after so many."""
 
+MOST_SORTED = 1_000
+"""Keys of an object that are put into order to show the first ones."""
+
 SHOWN = 120
 """Characters of a value that a problem shows."""
+
+LONGEST_KEY = 100
+"""Characters of a key that a path shows."""
 
 TYPES: dict[type, str] = {
     dict: "an object",
@@ -28,15 +35,31 @@ TYPES: dict[type, str] = {
 
 def shown(value: Any) -> str:
     """A value as JSON, cut where it is long."""
-    if isinstance(value, str):
-        value = value[: SHOWN + 1]
-    elif isinstance(value, dict | list) and len(value) > SHOWN:
+    if isinstance(value, dict | list) and len(value) > SHOWN:
         return f"{TYPES[type(value)]} of {len(value)}"
     try:
-        text = json.dumps(value)
+        text = json.dumps(_beginning(value, SHOWN + 1)[0])
     except (TypeError, ValueError, RecursionError):
         text = f"a {type(value).__name__}"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def _beginning(value: Any, most: int) -> tuple[Any, int]:
+    """A part of a value whose JSON begins as that of the whole, and how much of ``most`` is left: a value may be
+    large, and one that failed is shown for every item that failed."""
+    if isinstance(value, str):
+        return value[:most], most - len(value)
+    if not isinstance(value, list | dict):
+        return value, most - 1
+    most -= 2
+    members: list[tuple[Any, Any]] = []
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if most <= 0:
+            break
+        most -= len(key) if isinstance(key, str) else 0
+        part, most = _beginning(item, most)
+        members.append((key[: SHOWN + 1] if isinstance(key, str) else key, part))
+    return (dict(members) if isinstance(value, dict) else [part for _, part in members]), most
 
 
 def type_name(value: Any) -> str:
@@ -73,9 +96,14 @@ def wrong(path: str, expected: str, value: Any, *, kind: str = "wrong_type", mes
 
 
 def inside(path: str, key: str | int) -> str:
-    """The path of a member: ``a.b``, ``a[0]``, or ``a["b c"]`` where the key is no plain word."""
+    """The path of a member: ``a.b``, ``a[0]``, or ``a["b c"]`` where the key is no plain word. A long key is cut: the
+    path of each item under it would be as long."""
     if isinstance(key, int):
         return f"{path}[{key}]"
+    if key.isidentifier() and key.isascii() and len(key) <= LONGEST_KEY:
+        return f"{path}.{key}" if path else key
+    if len(key) > LONGEST_KEY:
+        key = f"{key[:LONGEST_KEY]}..."
     if not key.replace("_", "a").replace("-", "a").isalnum():
         return f"{path}[{json.dumps(key)}]"
     return f"{path}.{key}" if path else key
@@ -90,4 +118,4 @@ def joined(path: str, keys: Iterable[str | int]) -> str:
 
 def names_of(value: Mapping[str, Any]) -> str:
     """The keys of an object, as a ``got``."""
-    return shown(sorted(map(str, value))[:12])
+    return shown(sorted(map(str, islice(value, MOST_SORTED)))[:12])

@@ -10,10 +10,13 @@ from typing import Any
 
 from rlm.compiler.foreign import Row, blocks_of
 from rlm.runtime.plan.expressions import (
+    MAX_CHARS,
+    MAX_NODES,
     Key,
     Material,
     Piece,
     Prompt,
+    Work,
     bounded,
     failure,
     is_failure,
@@ -21,6 +24,7 @@ from rlm.runtime.plan.expressions import (
     merged,
     part_of,
     text_of,
+    too_large,
 )
 from rlm.runtime.plan.problems import inside, shown, type_name
 
@@ -29,16 +33,21 @@ Number = int | float
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,399})(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?")
 
 
-def items_of(value: Any, path: str, *, part: tuple[Key, ...] = (), failed: str = "fail") -> list[Any]:
+def items_of(
+    value: Any, path: str, *, part: tuple[Key, ...] = (), failed: str = "fail", work: Work | None = None
+) -> list[Any]:
     """The items of a list that is to be reduced.
 
     Args:
         part: the keys of the part of each item that counts.
         failed: ``fail``, or ``skip`` to leave out items that failed.
+        work: counts what is looked at.
 
-    Raises: PlanError ``not_a_list``; ``failed_items``; ``no_such_part``.
+    Raises: PlanError ``not_a_list``; ``failed_items``; ``no_such_part``; ``too_large``.
     """
     items = listed(value, inside(path, "over"))
+    if work is not None:
+        work.add(2 * len(items) * (1 + len(part)), path)
     bad = [number for number, item in enumerate(items) if is_failure(item)]
     if bad and failed != "skip":
         first = items[bad[0]]["error"]
@@ -59,25 +68,33 @@ def listed(value: Any, path: str) -> list[Any]:
     return value
 
 
-def reduced(kind: str, items: list[Any], path: str, *, separator: str = "\n") -> Any:
+def reduced(kind: str, items: list[Any], path: str, *, separator: str = "\n", work: Work | None = None) -> Any:
     """One value of some items, for every kind but ``model``.
 
     Raises: PlanError ``no_items``, ``not_a_number``, ``not_comparable`` or ``too_large``.
     """
-    return separated(items, separator, path) if kind == "concat" else _KINDS[kind](items, path)
+    if kind == "concat":
+        return separated(items, separator, path, work)
+    if kind in _READ_WHOLE:
+        bounded(items, path, work)
+    return _KINDS[kind](items, path)
 
 
-def separated(items: list[Any], separator: str, path: str) -> Any:
+def separated(items: list[Any], separator: str, path: str, work: Work | None = None) -> Any:
     """All lists: one list. Else one text, with ``separator`` between the items."""
     if items and all(isinstance(item, list) for item in items):
-        return bounded([inner for item in items for inner in item], path)
-    bounded(items, path)
+        if sum(map(len, items)) > MAX_NODES:
+            raise too_large(path)
+        return bounded([inner for item in items for inner in item], path, work)
+    bounded(items, path, work)
+    if len(separator) * len(items) > MAX_CHARS:
+        raise too_large(path)
     return separator.join(map(text_of, items))
 
 
-def reading(prompt: Prompt, items: list[Any], path: str) -> Prompt:
+def reading(prompt: Prompt, items: list[Any], path: str, work: Work | None = None) -> Prompt:
     """The prompt of a reduce by a model: what was asked, then each item as material under its number."""
-    bounded(items, path)
+    bounded(items, path, work)
     parts: list[Piece] = list(prompt)
     rows: list[Row] = []
     for number, item in enumerate(items):
@@ -155,7 +172,6 @@ def _first_best(items: list[Any], path: str, best: Callable[[list[Any]], Any]) -
 
 def _vote(items: list[Any], path: str) -> Any:
     _some(items, path)
-    bounded(items, path)
     votes: dict[str, int] = {}
     first: dict[str, Any] = {}
     for item in items:
@@ -178,6 +194,9 @@ def _some(items: list[Any], path: str) -> None:
     if not items:
         raise failure("no_items", "there is nothing to choose from: the list is empty", path)
 
+
+_READ_WHOLE = frozenset({"vote"})
+"""Ways that look at every part of every item."""
 
 _KINDS: Mapping[str, Callable[[list[Any], str], Any]] = {
     "count": _count,

@@ -10,7 +10,7 @@ ANYTHING = "\ufdd0 the value of an expression"
 """Stands for a value that nobody knows before the plan runs. Its first character is no character of any text."""
 
 SECONDS = 0.25
-"""Processor time that one check may take."""
+"""Processor time, in seconds, that one check may take."""
 
 WITHOUT_LOOKING = frozenset(
     "required additionalProperties type minProperties maxProperties dependentRequired minItems maxItems".split()
@@ -37,11 +37,11 @@ def schema_problem(schema: Any) -> str | None:
     return None
 
 
-def mismatch(schema: dict[str, Any], value: Any) -> str | None:
-    """Where a value breaks a schema first, None where it does not."""
+def mismatch(schema: dict[str, Any], value: Any, seconds: float = SECONDS) -> str | None:
+    """Where a value breaks a schema first, None where it does not. The check takes so much processor time at most."""
     from rlm.tools.schema import check_of
 
-    problem = check_of(schema, "schema").problem(value)
+    problem = check_of(schema, "schema").problem(value, seconds)
     return None if problem is None else str(problem)
 
 

@@ -8,12 +8,24 @@ from typing import Any
 
 from rlm.model.plan import Final, Observe
 from rlm.runtime.plan.actions import Action, CheckpointAction, ContextAction, ModelAction, RlmAction, ToolAction
-from rlm.runtime.plan.expressions import evaluate, failure, is_handle, keys_of, pieces, text
+from rlm.runtime.plan.expressions import (
+    evaluate,
+    failure,
+    is_handle,
+    keys_of,
+    pieces,
+    size_of,
+    text,
+    units_of,
+)
 from rlm.runtime.plan.parse import normalise
 from rlm.runtime.plan.problems import inside, joined, shown, type_name
 from rlm.runtime.plan.reduce import items_of, listed, reading, reduced
 from rlm.runtime.plan.schemas import mismatch
 from rlm.runtime.plan.state import Body
+
+CHECK_SECONDS = 0.1
+"""Processor time of the check of one final value: nothing else on the event loop runs meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +97,12 @@ def _retry(_body: Body) -> Work:
 def _reduce(body: Body) -> Work:
     step, path = body.step, body.step_path
     over = evaluate(step["over"], body.scope, _place(body, "over"))
-    items = items_of(over, path, part=keys_of(step.get("path", "")) or (), failed=step.get("failed", "fail"))
+    part, failed, work = keys_of(step.get("path", "")) or (), step.get("failed", "fail"), body.scope.work
+    items = items_of(over, path, part=part, failed=failed, work=work)
     if step["with"] != "model":
-        return Value(reduced(step["with"], items, path, separator=step.get("separator", "\n")))
+        return Value(reduced(step["with"], items, path, separator=step.get("separator", "\n"), work=work))
     prompt = pieces(step["prompt"], body.scope, _place(body, "prompt"))
-    return _asked(body, reading(prompt, items, path))
+    return _asked(body, reading(prompt, items, path, work))
 
 
 def _checkpoint(body: Body) -> Work:
@@ -108,10 +121,17 @@ def _observe(body: Body) -> Work:
 def _final(body: Body) -> Work:
     place, schema = _place(body, "value"), body.step.get("schema")
     value = evaluate(body.step["value"], body.scope, place)
-    broken = mismatch(schema, value) if schema is not None else None
+    broken = None if schema is None else _broken(body, schema, value, place)
     if broken is not None:
         raise failure("schema_violation", f"the value does not follow its schema: {broken}", place)
     return Final(value, schema)
+
+
+def _broken(body: Body, schema: dict[str, Any], value: Any, place: str) -> str | None:
+    """Where the value breaks the schema first. To check a value takes as long as to look at it ten times."""
+    for each, times in ((schema, 1), (value, 10)):
+        body.scope.work.add(times * units_of(*size_of(each)), place)
+    return mismatch(schema, value, CHECK_SECONDS)
 
 
 _OPS: Mapping[str, Callable[[Body], Work]] = {

@@ -250,9 +250,9 @@ class _Check(FieldCheck):
             self.add(problem(path, "unknown_field", message, "no `plan`", shown(plan)))
             return
         child = _Check(self.frame.child)
-        child.steps = self.steps
+        child.steps, child.schema_values = self.steps, self.schema_values
         child.plan(normalise(plan), path)
-        self.steps = child.steps
+        self.steps, self.schema_values = child.steps, child.schema_values
         for found in child.problems:
             self.add(found)
 
