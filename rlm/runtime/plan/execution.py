@@ -201,6 +201,8 @@ class Execution:
         if self._state.ending is not None:
             return
         if outcome.terminal:  # does not wait until a pause is over
+            if self._state.pause is not None:
+                self._pace.stopped(self._state, None)
             self._take(partial(resume, self._state, outcome), turns)
             self._start_due(group, turns)
         else:
