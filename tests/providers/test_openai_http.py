@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from rlm.errors import ConfigurationError
 from rlm.providers import OpenAIProvider
 from tests.providers.sending import SECRET, a_request, everything, failure, provider, sent
-from tests.support.loopback import CHAT, Loopback, drops, fails, raw, replies_json, resets, says, stalls
+from tests.support.loopback import CHAT, Loopback, Reply, drops, fails, raw, replies_json, resets, says, stalls
 
 pytestmark = pytest.mark.anyio
 
@@ -210,6 +211,56 @@ async def test_a_giant_reply_is_refused_before_it_is_read_whole(loopback: Loopba
     assert (await failure(to)).kind == "malformed_reply"  # just within the limit
     error = await failure(to)
     assert (error.kind, error.retryable) == ("reply_too_large", False)
+    loopback.wait_for_no_connections()
+
+
+async def test_a_packed_reply_is_read(loopback: Loopback) -> None:
+    whole = says("packed")
+    loopback.script(Reply(200, gzip.compress(whole.body), {**whole.headers, "Content-Encoding": "gzip"}))
+    assert (await sent(provider(loopback))).text == "packed"
+
+
+@pytest.mark.parametrize("encoding", ["gzip, gzip", "br"])
+async def test_another_encoding_is_refused_and_not_asked_for_again(loopback: Loopback, encoding: str) -> None:
+    loopback.script(Reply(200, gzip.compress(says().body), {"Content-Encoding": encoding}))
+    error = await failure(provider(loopback))
+    assert (error.kind, error.retryable) == ("unsupported_encoding", False)
+    loopback.script(Reply(503, b"\x00", {"Content-Encoding": encoding}))
+    assert (await failure(provider(loopback))).kind == "server_error"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Reply(429, b'{"error": {"message": "slow', then="drop"),
+        Reply(429, b'{"error": {"message": "slow', then="reset"),
+        Reply(429, b'{"error": {"message": "slow', then="stall"),
+        raw(b"x" * 5_000_000, 429),
+        raw(b"x" * 5_000_000, 429, sized=False),
+    ],
+    ids=["dropped", "reset", "stalled", "giant", "giant without a size"],
+)
+async def test_a_refusal_counts_whatever_becomes_of_its_words(
+    loopback: Loopback, answer: Reply, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlm.providers.exchange.REFUSAL_SECONDS", 0.2)
+    loopback.script(answer)
+    error = await failure(provider(loopback))
+    assert (error.kind, error.status) == ("rate_limited", 429)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content-Length": "9" * 4000},
+        {"X-Long": "x" * 200_000},
+        {f"X-{number}": "x" * 1000 for number in range(300)},
+    ],
+    ids=["length", "long", "many"],
+)
+async def test_absurd_headers_are_a_failure_of_the_reply(loopback: Loopback, headers: dict[str, str]) -> None:
+    loopback.script(Reply(200, says().body, headers))
+    assert (await failure(provider(loopback))).kind in ("connection", "reply_too_large")
     loopback.wait_for_no_connections()
 
 

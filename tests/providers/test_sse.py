@@ -38,6 +38,7 @@ def events(*given: bytes) -> list[str]:
         (b"data: never ended", []),
         ("data: é你\n\n".encode(), ["é你"]),
         (b"data: \xff\n\n", ["\N{REPLACEMENT CHARACTER}"]),
+        (b"\xef\xbb\xbfdata: a\n\n", ["a"]),
         (b"datum: a\nmore\n\n", []),
         (b"", []),
     ],
@@ -45,6 +46,26 @@ def events(*given: bytes) -> list[str]:
 def test_what_an_event_is(body: bytes, found: list[str]) -> None:
     assert events(body) == found
     assert events(*(body[place : place + 1] for place in range(len(body)))) == found
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (b"data: a\n\ndata: b", ["a", "b"]),
+        (b"data: a\n\ndata: b\n", ["a", "b"]),
+        (b"data: a\n\ndata: b\r", ["a", "b"]),
+        (b"data: b\ndata: c", ["b\nc"]),
+        (b"\xef\xbb\xbfdata: a", ["a"]),
+        (b"data: a\n\n", ["a"]),
+        (b": comment", []),
+        (b"", []),
+    ],
+)
+def test_the_end_of_a_stream_ends_its_last_event(body: bytes, found: list[str]) -> None:
+    for step in (1, 2, 1000):
+        stream = EventStream()
+        pieces = [body[place : place + step] for place in range(0, len(body), step)]
+        assert [*(data for piece in pieces for data in stream.feed(piece)), *stream.end()] == found
 
 
 @given(

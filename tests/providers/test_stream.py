@@ -223,6 +223,37 @@ async def test_a_server_that_stays_open_after_done_is_not_waited_for(loopback: L
     await loopback.wait_until_quiet()
 
 
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+async def test_a_stream_without_a_blank_line_at_its_end_counts(loopback: Loopback, wire: str, mark: bytes) -> None:
+    end = event({"choices": [{"index": 0, "delta": {"content": "half"}, "finish_reason": "stop"}]})
+    if wire == "anthropic":
+        end = BEGUN + BLOCK + TEXT + event({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})
+    loopback.script(sse(mark + end.rstrip(b"\n")))
+    assert (await sent(provider(loopback, wire), STREAMED)).text == "half"
+
+
+async def test_a_last_event_that_was_cut_off_is_no_event(loopback: Loopback) -> None:
+    loopback.script(sse(HALF + HALF.rstrip(b"\n")[:-3]))
+    error = await failure(provider(loopback), STREAMED)
+    assert (error.kind, error.detail["partial_text"]) == ("connection", "half")
+
+
+async def test_a_stream_that_says_it_is_something_else_is_read_as_a_stream(loopback: Loopback) -> None:
+    end = event({"choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": "stop"}]})
+    loopback.script(Reply(200, end + b"data: [DONE]\n\n", {"Content-Type": "application/json"}))
+    assert (await sent(provider(loopback), STREAMED)).text == "hi"
+
+
+async def test_the_beginning_of_a_key_at_the_break_of_a_stream_is_not_shown(loopback: Loopback) -> None:
+    begun = event({"choices": [{"index": 0, "delta": {"content": f"the key is {SECRET[:-2]}"}}]})
+    loopback.script(sse(begun, then="drop"))
+    heard: list[str] = []
+    with pytest.raises(ProviderError) as caught:
+        await sent(provider(loopback), STREAMED, heard.append)
+    assert caught.value.detail["partial_text"] == "".join(heard).strip() == "the key is"
+
+
 HALF = event({"choices": [{"index": 0, "delta": {"content": "half"}}]})
 BEGUN = event({"type": "message_start", "message": {"usage": {"input_tokens": 5, "output_tokens": 1}}})
 BLOCK = event({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})
