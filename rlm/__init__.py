@@ -171,7 +171,10 @@ def __getattr__(name: str) -> Any:
         from rlm.errors import did_you_mean
 
         raise AttributeError(f"module 'rlm' has no attribute {name!r}{did_you_mean(name, _HOMES)}")
-    value = getattr(importlib.import_module(home), name)
+    from rlm.imports import whole
+
+    with whole():
+        value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
 

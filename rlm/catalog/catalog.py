@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +17,7 @@ from rlm.catalog.postings import Postings, numpy_is_there
 from rlm.catalog.relations import check_batch
 from rlm.catalog.snapshot import DIGESTS, Snapshot
 from rlm.errors import CatalogError, ConfigurationError, did_you_mean
+from rlm.forks import ForkLock
 from rlm.model.given import checked_path, mapping, path_of, several
 from rlm.model.unit import Identified, Unit, id_of
 from rlm.model.words import counted
@@ -51,7 +51,7 @@ _CACHED_VIEWS = 64
 class _Shared:
     """What the rules hold of a catalog, and how far it has got. Guarded by ``lock``."""
 
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: ForkLock = field(default_factory=ForkLock)
     handle: int | None = None
     postings: Postings | None = None
     pushed: Mapping[str, Unit] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Catalog:
                 f"stemmer {stemmer!r} is none of {', '.join(STEMMERS)}{did_you_mean(stemmer, STEMMERS)}",
             )
         self._stemmer = stemmer
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
         self._units: dict[str, Unit] = {}
         self._skill_files: dict[str, tuple[str, ...]] = {}
         self._executables = Executables()

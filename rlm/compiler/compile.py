@@ -25,7 +25,7 @@ from rlm.model.policy import Policy
 from rlm.model.selection import Selection
 from rlm.model.turn import Admitted, Class, Message, Turn, turn_of
 from rlm.model.unit import Unit
-from rlm.symbolic.engine import engine
+from rlm.symbolic.engine import check_process, engine
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -85,6 +85,7 @@ def compile(
         EngineError: ``prolog_missing`` and others of the engine.
         RlmError: of phase ``internal`` for a defect, or where the memory was not enough.
     """
+    check_process()
     policy = _checked(catalog, policy, tools)
     turn = turn_of(
         text,
@@ -107,6 +108,7 @@ def compile(
 def recompiled(view: CompiledContext, text: str | None, needs: Iterable[str], signals: Any) -> CompiledContext:
     """See ``CompiledContext.recompile``. The host's rules are those of the view, whatever became of the file; its
     sensor is asked anew."""
+    check_process()
     before, ear = view.turn, view._ear
     turn = turn_of(
         before.text if text is None else text,

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 from rlm.compiler.foreign import fence_of, json_text, visible
 from rlm.compiler.tokens import TokenCounter
 from rlm.compiler.wire import safe_name, wire_name
+from rlm.forks import ForkLock
 from rlm.model.unit import CALLABLE, Representation, Trust, Unit
 
 FULL, COMPACT, REFERENCE = "full", "compact", "reference"
@@ -54,7 +54,7 @@ class Blocks:
         self._whole: dict[str, Block] = {}
         self._shorter: dict[str, tuple[Block, ...]] = {}
         self._bytes = 0
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def full(self, unit: Unit) -> Block:
         """The unit's ``full`` block; most requests need no other."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from rlm.catalog.catalog import Catalog
 from rlm.catalog.facts import said_of
 from rlm.catalog.snapshot import Snapshot
 from rlm.errors import CompileError, ConfigurationError, FileError, did_you_mean
+from rlm.forks import ForkLock
 from rlm.model.policy import Policy
 from rlm.model.selection import Selection
 from rlm.model.turn import Turn
@@ -227,7 +227,7 @@ _loaded: OrderedDict[tuple[str, str], HostRules] = OrderedDict()
 """By path and content, the latest last; what falls out lives on in the views that were compiled with it."""
 
 _MOST_LOADED = 32
-_loading = threading.Lock()
+_loading = ForkLock()
 
 
 def read_rules(path: Path) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from rlm.catalog.facts import facts_of, origin_of
 from rlm.catalog.snapshot import Snapshot
 from rlm.compiler.likeness import UNRELATED, Usual, likeness, nearest, usual_likeness
 from rlm.errors import ConfigurationError
+from rlm.forks import ForkLock
 from rlm.model.unit import Unit
 from rlm.model.words import counted
 
@@ -74,7 +74,7 @@ class Sensor:
         self.name = name
         self._embed = embed
         self._width: int | None = None
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._known: weakref.WeakKeyDictionary[Catalog, _Known] = weakref.WeakKeyDictionary()
         self._usual: Usual | None = None
 
@@ -163,7 +163,7 @@ class Sensor:
 class _Known:
     """What is known of a catalog: nothing, until somebody asks. Guarded by ``lock``."""
 
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: ForkLock = field(default_factory=ForkLock)
     vectors: _Vectors | None = None
 
 

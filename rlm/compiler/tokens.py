@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import sys
-import threading
 from collections.abc import Callable
 
 from rlm.errors import ConfigurationError, did_you_mean
+from rlm.forks import ForkLock
 
 ESTIMATE = "estimate"
 """The name of a tokenizer that always estimates: for models with a vocabulary of their own."""
@@ -25,7 +25,7 @@ _WHOLE = 64 * 1024
 _ENTRY = 120
 
 _counters: dict[str, TokenCounter] = {}
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 class TokenCounter:

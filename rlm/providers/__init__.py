@@ -58,7 +58,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(_HOMES.get(name, "rlm.providers.base")), name)
+    from rlm.imports import whole
+
+    with whole():
+        return getattr(importlib.import_module(_HOMES.get(name, "rlm.providers.base")), name)
 
 
 def resolve(model: str | Provider) -> Provider:

@@ -148,6 +148,8 @@ class Engine:
 
 _engine: Engine | None = None
 _started = False
+_process = 0
+"""The process in which Prolog was first asked for; 0 before that."""
 _lock = threading.Lock()
 
 
@@ -164,16 +166,32 @@ def engine() -> Engine:
     return running
 
 
+def check_process() -> None:
+    """Raise where this process was forked from one that had started Prolog, or was about to; never waits.
+
+    Raises:
+        EngineError: ``forked``.
+    """
+    if _process and _process != os.getpid():
+        raise _forked()
+
+
 def _start() -> Engine:
-    global _engine, _started
+    global _engine, _started, _process
+    check_process()
+    _process = os.getpid()
     with _lock:
         if _engine is None:
-            _engine = Engine()
+            try:
+                _engine = Engine()
+            except EngineError:
+                _process = 0  # nothing was started
+                raise
             atexit.register(_engine._stop)
         failure = _engine._ready()
         if failure is not None:
             if failure.kind != "load_failed":  # Prolog runs, with half of the rules in it: no second try
-                _engine = None
+                _engine, _process = None, 0
             raise failure
         _started = True
         return _engine

@@ -7,20 +7,17 @@ and not by the import: with that home, without signal handlers, and without the 
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import importlib
 import importlib.machinery
 import importlib.util
-import signal
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import cast
 
 from rlm.errors import EngineError
+from rlm.imports import whole
 from rlm.symbolic import locate
 
 _SYSTEM_VERSION = 1  # PL_VERSION_SYSTEM of SWI-Prolog.h
@@ -39,7 +36,7 @@ def load() -> ModuleType:
         return already
     installation = locate.find()
     package = _package()
-    with _sigint_waits():
+    with whole():  # a Ctrl-C in the middle would leave half a Prolog
         if sys.platform != "win32":
             _initialise(_library(package, installation), package, installation.home)
         try:
@@ -88,23 +85,6 @@ def _initialise(library: ctypes.CDLL, package: Path, home: Path) -> None:
     _argv = (ctypes.c_char_p * (len(words) + 1))(*(word.encode() for word in words), None)
     if not library.PL_is_initialised(None, None):
         library.PL_initialise(len(words), _argv)
-
-
-@contextlib.contextmanager
-def _sigint_waits() -> Iterator[None]:
-    """A Ctrl-C in the middle of the import would leave half a Prolog: deliver it afterwards."""
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or handler is None:
-        yield
-        return
-    arrived: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, _frame: arrived.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if arrived:
-            signal.raise_signal(signal.SIGINT)
 
 
 def _unusable(why: str, installation: locate.Installation) -> EngineError:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rlm.errors import ConfigurationError, ToolError, did_you_mean, named
+from rlm.forks import ForkLock
 from rlm.model.given import instance, several
 from rlm.model.unit import Unit
 from rlm.tools.function import as_tool, tool_unit
@@ -21,7 +21,7 @@ class Registry:
     """
 
     def __init__(self, tools: Iterable[Any] = ()) -> None:
-        self._guard = threading.RLock()
+        self._guard = ForkLock()
         self._tools: dict[str, Tool] = {}
         self._revision = 0
         self.add(*several("tools", tools))
