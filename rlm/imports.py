@@ -1,8 +1,8 @@
-"""Imports that are not interrupted half-way: neither by Ctrl-C nor by ``fork()``.
+"""Imports that Ctrl-C and ``fork()`` do not break.
 
-Python loses a KeyboardInterrupt that comes while it runs a callback of its import system, and extension modules may
-panic where one comes while they initialise. A fork while another thread imports leaves the child with a module that
-is never finished, and whose lock is never released.
+Python loses a KeyboardInterrupt that is raised in a callback of its import system (weak references, finalizers), and
+extension modules may panic where one is raised while they initialise. A fork while another thread imports leaves the
+child with a module that is never finished, and whose lock is never released.
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
+from typing import Any
 
 FORK_WAITS = 5.0
 """Seconds that a fork waits at most for imports in other threads."""
 
 _POLL = 0.002
+_CALLBACKS = frozenset({"cb", "_remove", "remove", "__del__"})
+_EXTENSIONS = frozenset({"ExtensionFileLoader.create_module", "ExtensionFileLoader.exec_module"})
 
 _importing: dict[int, int] = {}
 """How many imports are under way, by thread."""
@@ -25,9 +29,9 @@ _importing: dict[int, int] = {}
 
 @contextmanager
 def whole() -> Iterator[None]:
-    """Import in one piece: Ctrl-C and a fork in another thread come afterwards."""
+    """Import: Ctrl-C ends it, but not where it would be lost or would break an extension module; a fork waits."""
     here = threading.get_ident()
-    with sigint_waits():
+    with _sigint_waits(_is_fragile):
         _importing[here] = _importing.get(here, 0) + 1
         try:
             yield
@@ -40,15 +44,24 @@ def whole() -> Iterator[None]:
 @contextmanager
 def sigint_waits() -> Iterator[None]:
     """Deliver a Ctrl-C that comes in the main thread at the end of the block."""
-    handler = signal.getsignal(signal.SIGINT)
-    here = threading.current_thread() is threading.main_thread()
-    if not here or handler is None or handler == signal.SIG_IGN:
+    with _sigint_waits(lambda _: True):
         yield
+
+
+@contextmanager
+def _sigint_waits(waits: Callable[[FrameType | None], bool]) -> Iterator[None]:
+    """Deliver a Ctrl-C at the end of the block where ``waits`` says so of the frame that it came in, else at once."""
+    handler: Any = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield  # another thread gets none; a disposition of the system needs no Python
         return
     arrived: list[int] = []
 
-    def note(number: int, _frame: object) -> None:
-        arrived.append(number)
+    def note(number: int, frame: FrameType | None) -> None:
+        if waits(frame):
+            arrived.append(number)
+        else:
+            handler(number, frame)
 
     signal.signal(signal.SIGINT, note)
     try:
@@ -58,6 +71,16 @@ def sigint_waits() -> Iterator[None]:
             signal.signal(signal.SIGINT, handler)
         if arrived:
             signal.raise_signal(signal.SIGINT)
+
+
+def _is_fragile(frame: FrameType | None) -> bool:
+    """Whether a KeyboardInterrupt in this frame would be lost, or would be raised into an extension's start."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name in _CALLBACKS or code.co_qualname in _EXTENSIONS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _fork_waits() -> None:

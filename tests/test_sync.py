@@ -15,6 +15,7 @@ import anyio
 import pytest
 
 from rlm.sync import run_sync
+from tests.support.signals import sigint_heeded
 
 
 async def thread_name() -> str:
@@ -112,7 +113,7 @@ def test_an_interruption_cancels_the_work_and_waits_for_its_end() -> None:
         finally:
             ended.append("cleaned up")
 
-    with pytest.raises(KeyboardInterrupt):
+    with sigint_heeded(), pytest.raises(KeyboardInterrupt):
         run_sync(work)
     assert ended == ["cleaned up"]
 

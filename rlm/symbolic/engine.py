@@ -157,8 +157,8 @@ def engine() -> Engine:
     """The process's Prolog, started at the first use (some tenths of a second).
 
     Raises:
-        EngineError: ``prolog_missing``, ``prolog_unsupported``, ``janus_missing``, ``janus_unusable``,
-            ``load_failed`` or ``forked``.
+        EngineError: ``prolog_missing``, ``prolog_unsupported``, ``no_descriptors``, ``janus_missing``,
+            ``janus_unusable``, ``load_failed`` or ``forked``.
     """
     running = _engine
     if running is None or not _started or running.pid != os.getpid():

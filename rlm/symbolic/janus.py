@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import cast
 
 from rlm.errors import EngineError
-from rlm.imports import whole
+from rlm.imports import sigint_waits, whole
 from rlm.symbolic import locate
 
 _SYSTEM_VERSION = 1  # PL_VERSION_SYSTEM of SWI-Prolog.h
@@ -36,7 +36,7 @@ def load() -> ModuleType:
         return already
     installation = locate.find()
     package = _package()
-    with whole():  # a Ctrl-C in the middle would leave half a Prolog
+    with whole(), sigint_waits():  # a Ctrl-C in the middle would leave half a Prolog
         if sys.platform != "win32":
             _initialise(_library(package, installation), package, installation.home)
         try:

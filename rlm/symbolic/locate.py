@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import re
@@ -21,6 +22,9 @@ UNSOUND_VERSIONS = frozenset({(10, 0, 0), (10, 0, 1)})
 
 ENVIRONMENT_VARIABLE = "RLM_SWIPL"
 _PROBE_SECONDS = 20
+
+DESCRIPTORS = 10
+"""Files that may be open at the same moment while Prolog starts and loads the rules (measured: 9)."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,9 @@ def find() -> Installation:
 
     Raises:
         EngineError: ``prolog_missing`` or ``prolog_unsupported``; the message says how to install one here.
+            ``no_descriptors`` where the process may not open the files that a start takes.
     """
+    _check_descriptors()
     named = os.environ.get(ENVIRONMENT_VARIABLE)
     if named:
         program = shutil.which(named)
@@ -56,6 +62,26 @@ def find() -> Installation:
     if program is None:
         raise _missing("there is no program 'swipl' on PATH")
     return _probe(Path(program))
+
+
+def _check_descriptors() -> None:
+    """Raises: EngineError ``no_descriptors`` where fewer than ``DESCRIPTORS`` are left."""
+    held: list[int] = []
+    try:
+        while len(held) < DESCRIPTORS:
+            held.append(os.open(os.devnull, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)))
+    except OSError as problem:
+        if problem.errno not in (errno.EMFILE, errno.ENFILE):
+            return
+        raise EngineError(
+            "no_descriptors",
+            f"no file descriptors are left for SWI-Prolog: its start takes {DESCRIPTORS}, and {len(held)} are free; "
+            "raise the limit (ulimit -n 1024), or close files",
+            {"left": len(held), "needed": DESCRIPTORS},
+        ) from None
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
 
 
 @functools.cache

@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.conftest import RLM, SECONDS, Run, environment, error_of
 from tests.support.loopback import Loopback, fails, says, stalls
+from tests.support.signals import heed_sigint
 
 QUERY = "review what changed in git"
 
@@ -170,6 +171,7 @@ def test_ctrl_c_ends_it_and_closes_the_line(tools: Path, server: Loopback) -> No
         stderr=subprocess.PIPE,
         text=True,
         env=environment(),
+        preexec_fn=heed_sigint,
     )
     server.wait_for_requests()
     process.send_signal(signal.SIGINT)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import REAL, RLM, SECONDS, Run, environment, error_of
+from tests.support.signals import heed_sigint
 
 QUERY = "review what changed in git"
 
@@ -335,6 +336,7 @@ def test_ctrl_c_ends_quietly() -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),
+        preexec_fn=heed_sigint,
     )
     assert process.stdin is not None
     process.stdin.write(b"x" * 4_000_000)  # returns when the program has begun to read: no pipe holds so much

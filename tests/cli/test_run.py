@@ -23,6 +23,7 @@ import pytest
 from tests.cli.conftest import RLM, SECONDS, Done, environment
 from tests.runtime.actors import Cast, child, final, model, plan, var
 from tests.support.loopback import Loopback, Request, fails, stalls
+from tests.support.signals import heed_sigint
 
 TOOLS = '''
 import rlm
@@ -232,6 +233,7 @@ def test_ctrl_c_gives_what_there_is(server: Loopback, home: Path) -> None:
     process = subprocess.Popen(
         words(server, "x", "--trace", "run.jsonl"),
         cwd=home, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
+        preexec_fn=heed_sigint,
     )  # fmt: skip
     server.wait_for_requests(3)
     process.send_signal(signal.SIGINT)

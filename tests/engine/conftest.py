@@ -20,6 +20,7 @@ PRELUDE = f"""
 import faulthandler, os, signal, sys, threading, time
 from pathlib import Path
 faulthandler.enable()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the suite may have been started with SIGINT ignored
 from rlm.errors import EngineError
 from rlm.symbolic import owner
 from rlm.symbolic.engine import engine

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from tests.engine.conftest import Run
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from rlm import imports
+from tests.engine.conftest import SECONDS, Run
+from tests.support.signals import sigint_heeded
 
 
 def test_awaited_calls_leave_the_loop_free(python: Run) -> None:
@@ -155,3 +166,74 @@ def test_ctrl_c_while_prolog_starts(python: Run) -> None:
         """
     )
     assert done.stdout == ""
+
+
+STARTS = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+print("ready", flush=True)
+import rlm
+from rlm.providers import ScriptedProvider
+catalog = rlm.Catalog([rlm.Unit("tool:a", description="alpha")])
+plan, number, until = '{"steps": [{"op": "final", "value": "ok"}]}', 0, time.monotonic() + 60
+while time.monotonic() < until:
+    number += 1
+    if sys.argv[1] == "compile":
+        rlm.compile(catalog, f"alpha {number}")
+    else:
+        rlm.complete("x", model=ScriptedProvider([plan])).unwrap()
+"""
+
+
+@pytest.mark.parametrize("what", ["compile", "complete"])
+def test_ctrl_c_ends_a_process_at_any_moment_from_the_first_import_on(what: str) -> None:
+    """``RLM_STORM`` says how many processes are interrupted, each at a moment of its own in the first 3 seconds."""
+    chance = random.Random(7)
+    for _ in range(int(os.environ.get("RLM_STORM", "6"))):
+        moment = chance.uniform(0, 3)
+        process = subprocess.Popen(
+            [sys.executable, "-c", STARTS, what], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(moment)  # the moment is what is tested
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=SECONDS)
+        assert process.returncode in (-signal.SIGINT, 1), (moment, process.returncode, err)
+        assert err.rstrip().endswith("KeyboardInterrupt"), (moment, err)
+        assert "Exception ignored" not in err, (moment, err)
+
+
+def test_ctrl_c_where_python_would_lose_it_or_an_extension_would_panic_comes_a_moment_later() -> None:
+    def cb() -> None:  # the name of the import system's own callback
+        signal.raise_signal(signal.SIGINT)
+        arrived.append("after the callback")
+
+    def lost() -> None:
+        with imports.whole():
+            cb()
+            arrived.append("at the end")
+
+    def kept() -> None:
+        with imports.whole():
+            signal.raise_signal(signal.SIGINT)
+            arrived.append("never")
+
+    arrived: list[str] = []
+    for interrupted in (lost, kept):
+        with sigint_heeded(), pytest.raises(KeyboardInterrupt):
+            interrupted()
+        assert arrived == ["after the callback", "at the end"]
+
+
+def test_a_process_that_ignores_ctrl_c_goes_on_ignoring_it(python: Run) -> None:
+    done = python(
+        """
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        threading.Thread(target=lambda: [(time.sleep(0.01), os.kill(os.getpid(), signal.SIGINT)) for _ in range(100)]).start()
+        import rlm
+        prolog = start()
+        print(prolog.call("ping", "up"), signal.getsignal(signal.SIGINT) == signal.SIG_IGN)
+        """
+    )
+    assert done.stdout == "up True\n"
