@@ -3,24 +3,30 @@
           [ terms_read/3,         % +Text, +Module, -Items
             start/2,              % +Position, -Offset
             within/4,             % +Term, +Position, -Part, -Offset
-            nested/3,             % +Text, +Most, -Offset
             line_starts/2,        % +Text, -Starts
             place/4               % +Starts, +Offset, -Line, -Column
           ]).
 :- use_module(library(terms), [term_size/2]).
 :- use_module(library(lists), [member/2, nth1/3]).
+:- use_module(rlm_tokens, [text_trouble/4, trouble_message/3]).
 
 /** <module> Read a host's rules, term by term
 
 Nothing is loaded here: no directive runs, no operator is made, no term is expanded, and a term that cannot
-be read does not stop the reading. Size and nesting are bounded before Prolog's own reader sees the text,
-because it recurs in C.
+be read does not stop the reading. The size of the text and of its tokens, and its nesting, are bounded before
+Prolog's own reader sees it (rlm_tokens).
 */
 
 %   most_bytes(?Bytes), most_levels(?N), most_cells(?N): of a file; of a clause.
 most_bytes(262_144).
 most_levels(100).
 most_cells(20_000).
+
+%   most_tokens(?N): of a clause; one of the most cells has no more. most_digits(?N), most_quoted(?N): characters of a
+%   number and of a quoted text.
+most_tokens(50_000).
+most_digits(1000).
+most_quoted(65_536).
 
 %!  terms_read(+Text:atom, +Module:atom, -Items:list) is det.
 %
@@ -31,7 +37,7 @@ most_cells(20_000).
 terms_read(Text, Module, Items) :-
     (   too_big(Text, Finding)
     ->  Items = [Finding]
-    ;   too_deep(Text, Finding)
+    ;   out_of_bounds(Text, Finding)
     ->  Items = [Finding]
     ;   setup_call_cleanup(
             open_string(Text, Stream),
@@ -44,6 +50,14 @@ too_big(Text, found(0, error, Message, 'split the policy, or move data out of it
     most_bytes(Most),
     Bytes > Most,
     format(atom(Message), 'a file of ~D bytes; at most ~D', [Bytes, Most]).
+
+out_of_bounds(Text, found(Offset, error, Message, Fix)) :-
+    most_levels(Levels),
+    most_tokens(Tokens),
+    most_digits(Digits),
+    most_quoted(Quoted),
+    text_trouble(Text, bounds(Levels, Tokens, Digits, Quoted), Offset, Trouble),
+    trouble_message(Trouble, Message, Fix).
 
 bytes(Text, Bytes) :-
     setup_call_cleanup(
@@ -68,21 +82,18 @@ skip_blanks(Stream) :-
     ).
 
 read_item(Stream, Module, Item) :-
-    read_options(Module, Position, Singletons, Quotations, Options),
+    read_options(Module, Position, Singletons, Options),
     read_term(Stream, Term, Options),
     (   Term == end_of_file
     ->  Item = end
-    ;   Quotations = [_|_]
-    ->  start(Position, Offset),
-        Item = found(Offset, error, 'a quasi quotation', 'write an ordinary term')
     ;   Item = term(Term, Position, Singletons)
     ).
 
-read_options(Module, Position, Singletons, Quotations, Options) :-
+read_options(Module, Position, Singletons, Options) :-
     Options = [ module(Module),
                 subterm_positions(Position),
                 singletons(Singletons),
-                quasi_quotations(Quotations),
+                character_escapes(true),
                 double_quotes(string),
                 back_quotes(codes),
                 var_prefix(false),
@@ -108,9 +119,6 @@ read_on(term(Term, Position, Singletons), _, Stream, Module, Items) =>
     ->  Items = [Finding|Rest]
     ;   Items = [term(Term, Position, Singletons)|Rest]
     ),
-    read_items(Stream, Module, Rest).
-read_on(Finding, _, Stream, Module, Items) =>
-    Items = [Finding|Rest],
     read_items(Stream, Module, Rest).
 
 %   offset(+Why, +Context, +Before, -Offset): where a syntax error is; after the last term if nobody knows.
@@ -162,121 +170,6 @@ deeper(Term, Levels) :-
 spine(',', [First, Last], First, Last).
 spine(;, [First, Last], First, Last).
 spine('[|]', [First, Last], First, Last).
-
-too_deep(Text, found(Offset, error, Message, 'close what was opened before')) :-
-    most_levels(Most),
-    nested(Text, Most, Offset),
-    format(atom(Message), 'brackets nested deeper than ~d', [Most]).
-
-%!  nested(+Text, +Most, -Offset) is semidet.
-%
-%   Brackets are nested deeper than Most, at Offset for the first time. Quotes and comments are skipped; an end of
-%   clause closes all.
-
-nested(Text, Most, Offset) :-
-    string_codes(Text, Codes),
-    deep(Codes, 0, 0'\s, 0, Most, Offset).
-
-%   deep(+Codes, +At, +Previous, +Depth, +Most, -Offset) is semidet.
-deep([C|Cs], At, Previous, Depth, Most, Offset) :-
-    At1 is At + 1,
-    code_class(C, Class),
-    deep(Class, C, Cs, At1, Previous, Depth, Most, Offset).
-
-deep(open, C, Cs, At, _, Depth0, Most, Offset) =>
-    Depth is Depth0 + 1,
-    (   Depth > Most
-    ->  Offset is At - 1
-    ;   deep(Cs, At, C, Depth, Most, Offset)
-    ).
-deep(close, C, Cs, At, _, Depth0, Most, Offset) =>
-    Depth is max(0, Depth0 - 1),
-    deep(Cs, At, C, Depth, Most, Offset).
-deep(quote, C, Cs, At, Previous, Depth, Most, Offset) =>
-    (   C == 0'',
-        Previous == zero
-    ->  character(Cs, At, Rest, At1)
-    ;   quoted(Cs, C, At, Rest, At1)
-    ),
-    deep(Rest, At1, 0'a, Depth, Most, Offset).
-deep(percent, _, Cs, At, _, Depth, Most, Offset) =>
-    line(Cs, At, Rest, At1),
-    deep(Rest, At1, 0'\n, Depth, Most, Offset).
-deep(symbol, 0'/, [0'*|Cs], At, Previous, Depth, Most, Offset), \+ code_class(Previous, symbol) =>
-    At1 is At + 1,
-    comment(Cs, At1, Rest, At2),
-    deep(Rest, At2, 0'\s, Depth, Most, Offset).
-deep(symbol, 0'., Cs, At, Previous, Depth0, Most, Offset) =>
-    (   \+ code_class(Previous, symbol),
-        Cs = [Next|_],
-        code_type(Next, space)
-    ->  Depth = 0
-    ;   Depth = Depth0
-    ),
-    deep(Cs, At, 0'., Depth, Most, Offset).
-deep(other, 0'0, Cs, At, Previous, Depth, Most, Offset), \+ code_type(Previous, csym) =>
-    deep(Cs, At, zero, Depth, Most, Offset).
-deep(_, C, Cs, At, _, Depth, Most, Offset) =>
-    deep(Cs, At, C, Depth, Most, Offset).
-
-code_class(zero, Class) =>
-    Class = other.
-code_class(0'(, Class) => Class = open.
-code_class(0'[, Class) => Class = open.
-code_class(0'{, Class) => Class = open.
-code_class(0'), Class) => Class = close.
-code_class(0'], Class) => Class = close.
-code_class(0'}, Class) => Class = close.
-code_class(0'', Class) => Class = quote.
-code_class(0'", Class) => Class = quote.
-code_class(0'`, Class) => Class = quote.
-code_class(0'%, Class) => Class = percent.
-code_class(C, Class), code_type(C, prolog_symbol) =>
-    Class = symbol.
-code_class(_, Class) =>
-    Class = other.
-
-quoted([], _, At, [], At).
-quoted([C|Cs], Quote, At0, Rest, At) :-
-    At1 is At0 + 1,
-    (   C == Quote
-    ->  Rest = Cs,
-        At = At1
-    ;   C == 0'\\,
-        Cs = [_|Escaped]
-    ->  At2 is At1 + 1,
-        quoted(Escaped, Quote, At2, Rest, At)
-    ;   quoted(Cs, Quote, At1, Rest, At)
-    ).
-
-%   character(+Codes, +At0, -Rest, -At): after 0' stands one character, `\` and one, or two quotes.
-character([0'\\, _|Rest], At0, Rest, At) :-
-    !,
-    At is At0 + 2.
-character([0'', 0''|Rest], At0, Rest, At) :-
-    !,
-    At is At0 + 2.
-character([_|Rest], At0, Rest, At) :-
-    !,
-    At is At0 + 1.
-character([], At, [], At).
-
-line([], At, [], At).
-line([C|Cs], At0, Rest, At) :-
-    At1 is At0 + 1,
-    (   C == 0'\n
-    ->  Rest = Cs,
-        At = At1
-    ;   line(Cs, At1, Rest, At)
-    ).
-
-comment([], At, [], At).
-comment([0'*, 0'/|Rest], At0, Rest, At) :-
-    !,
-    At is At0 + 2.
-comment([_|Cs], At0, Rest, At) :-
-    At1 is At0 + 1,
-    comment(Cs, At1, Rest, At).
 
                 /*******************************
                 *            PLACES            *

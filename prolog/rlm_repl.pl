@@ -6,6 +6,7 @@
 :- use_module(library(lists), [member/2]).
 :- use_module(rlm_bridge, []).
 :- use_module(rlm_session, [active/1, open_session/1]).
+:- use_module(rlm_tokens, [text_trouble/4, trouble_message/3]).
 :- user:use_module(rlm).
 :- public repl/1, session_open/2, interrupted/1.
 
@@ -87,7 +88,7 @@ expanded(halt, end_of_file).
 
 batch :-
     repeat,
-    catch(read_term(user_input, Query0, [module(user), variable_names(Names)]), Error, true),
+    catch(next_query(Query0, Names), Error, true),
     (   nonvar(Error)
     ->  print_message(error, Error),
         \+ readable_on(Error)
@@ -99,6 +100,17 @@ batch :-
         )
     ),
     !.
+
+%   next_query(-Query, -Names): from the input; bounded as rules are, because it may come from anywhere.
+%
+%   @error syntax_error(Message)
+next_query(Query, Names) :-
+    '$raw_read'(user_input, Text),
+    (   text_trouble(Text, bounds(100, 1_000_000, 4096, 1_000_000), _, Trouble)
+    ->  trouble_message(Trouble, Message, _),
+        throw(error(syntax_error(Message), _))
+    ;   term_string(Query, Text, [module(user), variable_names(Names)])
+    ).
 
 %   readable_on(+Error): the reader stands behind the query that it could not read.
 readable_on(error(syntax_error(_), _)).

@@ -5,8 +5,9 @@
 :- autoload(library(sha), [hash_atom/2, sha_hash/3]).
 :- use_module(library(apply), [maplist/2]).
 :- use_module(library(error), [domain_error/2, existence_error/2, must_be/2]).
+:- use_module(library(lists), [member/2]).
 :- use_module(rlm_explain, [visible/2]).
-:- use_module(rlm_host_read, [nested/3]).
+:- use_module(rlm_tokens, [text_trouble/4, trouble_message/3]).
 
 /** <module> Reading a saved compile
 
@@ -18,8 +19,15 @@ file that was cut or changed anywhere is known at that line. The sums say that n
 %   session_format(?N): as in Python's rlm.compiler.save; raised whenever a reader of the format before would be lost.
 session_format(3).
 
-%   session_limit(?Bytes): no session is larger.
+%   session_limit(?Bytes), line_limit(?Bytes): no session is larger; no line of one.
 session_limit(268_435_456).
+line_limit(16_777_216).
+
+%   most_brackets(?N), most_digits(?N): a line with fewer brackets and no longer number is read at once; any other is
+%   looked at, token by token, where it has at most looked_at_limit(Characters).
+most_brackets(256).
+most_digits(4096).
+looked_at_limit(4_194_304).
 
 %!  session_records(+File, -Records:list) is det.
 %
@@ -27,8 +35,9 @@ session_limit(268_435_456).
 %
 %   @error existence_error(rlm_session_file, File) for a file that is not there.
 %   @error domain_error(rlm_session, What) for anything that is not one: another suffix, no regular file, a term
-%   outside the grammar, a line that was changed or cut, an end that is missing (each with its line), a file that is too
-%   large, one of an older or a newer version.
+%   outside the grammar, a line that was changed or cut, an end that is missing (each with its line), a line that is
+%   too long, a token or a nesting beyond its bound (with line and column), a file that is too large, one of an older or
+%   a newer version.
 
 session_records(File, Records) :-
     must_be(atomic, File),
@@ -48,18 +57,37 @@ session_records(File, Records) :-
     ),
     setup_call_cleanup(
         both_open(File, In),
-        first_record(In, File, Records),
+        ( short_lines(In), first_record(In, File, Records) ),
         both_close(In)).
 
-%   A file is read twice at once, `in(Bytes, Text)`: the sums are those of its bytes, and what is no UTF-8 is not
+%   A file is read twice at once, `in(Bytes, Text, File)`: the sums are those of its bytes, and what is no UTF-8 is not
 %   decoded.
-both_open(File, in(Bytes, Text)) :-
+both_open(File, in(Bytes, Text, File)) :-
     open(File, read, Bytes, [encoding(octet)]),
     open(File, read, Text, [encoding(utf8)]).
 
-both_close(in(Bytes, Text)) :-
+both_close(in(Bytes, Text, _)) :-
     close(Bytes),
     close(Text).
+
+%   short_lines(+In): no line needs more memory than there is; nothing is kept of them here.
+short_lines(in(Bytes, _, File)) :-
+    line_limit(Most),
+    short_lines(Bytes, File, Most, 1),
+    seek(Bytes, 0, bof, _).
+
+short_lines(Stream, File, Most, Line) :-
+    (   at_end_of_stream(Stream)
+    ->  true
+    ;   byte_count(Stream, Before),
+        skip(Stream, 0'\n),
+        byte_count(Stream, After),
+        (   After - Before > Most
+        ->  domain_error(rlm_session, long(File, Line, Most))
+        ;   Next is Line + 1,
+            short_lines(Stream, File, Most, Next)
+        )
+    ).
 
 %   first_record(+In, +File, -Records): a session begins with its format, so nothing of another one is looked at.
 first_record(In, File, Records) :-
@@ -70,7 +98,7 @@ first_record(In, File, Records) :-
     ->  true
     ;   other_session(Bytes, File)
     ),
-    (   written(In, First),
+    (   written(In, 1, First),
         First = session(_, _, _)
     ->  of_this_version(First),
         Records = [First|Rest],
@@ -80,8 +108,8 @@ first_record(In, File, Records) :-
 
 %   other_session(+Bytes, +File): why a first line has no sum of ours.
 other_session(Bytes, File) :-
-    (   shallow(Bytes),
-        catch(line_term(Bytes, First), error(_, _), fail),
+    readable(Bytes, 1, File),
+    (   catch(line_term(Bytes, First), error(_, _), fail),
         grammatical(First),
         First = session(_, _, _)
     ->  of_this_version(First),
@@ -111,7 +139,7 @@ read_records(In, Line, Sum0, Records) :-
     ).
 
 record_of(In, Line, Term) :-
-    (   written(In, Term0),
+    (   written(In, Line, Term0),
         Term0 \= session(_, _, _)
     ->  Term = Term0
     ;   domain_error(rlm_session, line(Line))
@@ -128,7 +156,7 @@ nothing_more(In, Line) :-
     ).
 
 %   next_line(+In, +Line, -Bytes): the next line as a string of its bytes, or `end_of_file`.
-next_line(in(Stream, _), Line, Bytes) :-
+next_line(in(Stream, _, _), Line, Bytes) :-
     read_string(Stream, "\n", "", End, Bytes0),
     (   End =:= 0                       % a NUL ends a line for the reader, and is nothing that is ever saved
     ->  domain_error(rlm_session, changed(Line))
@@ -153,14 +181,15 @@ summed(Bytes, Sum0, Sum) :-
 %   mark_length(?Characters): of what stands behind a term: ` % ` and the sum.
 mark_length(11).
 
-%   written(+In, -Term) is semidet: the term of the line that comes next, where it is one of a session.
-written(In, Term) :-
+%   written(+In, +Line, -Term) is semidet: the term of the line that comes next, where it is one of a session.
+written(In, Line, Term) :-
     written_line(In, Text),
-    shallow(Text),
+    In = in(_, _, File),
+    readable(Text, Line, File),
     line_term(Text, Term),
     grammatical(Term).
 
-written_line(in(_, Stream), Text) :-
+written_line(in(_, Stream, _), Text) :-
     read_string(Stream, "\n", "", _, Line),
     (   mark_length(Length),
         sub_string(Line, 0, _, Length, Text0)
@@ -179,30 +208,59 @@ of_this_version(session(Format, _, _)) :-
 blank(Text) :-
     split_string(Text, "", " \t\r", [""]).
 
-%   shallow(+Text) is semidet: Prolog's reader recurs in C, and where the stack of a thread is small it ends the
-%   process, so what is nested deeper than any session never gets to it. Few brackets cannot be deep.
-shallow(Text) :-
-    split_string(Text, "([{", "", Parts),
-    length(Parts, Count),
-    (   Count =< 256
+%   readable(+Text, +Line, +File): nothing in Text is beyond what Prolog's reader may see (rlm_tokens).
+%
+%   @error domain_error(rlm_session, What)
+readable(Text, Line, File) :-
+    (   plain(Text)
     ->  true
-    ;   most_levels(Most),
-        \+ nested(Text, Most, _)
+    ;   looked_at_limit(Longest),
+        string_length(Text, Length),
+        Length > Longest
+    ->  domain_error(rlm_session, unseen(File, Line, Longest))
+    ;   bounds(Bounds),
+        text_trouble(Text, Bounds, Offset, Trouble)
+    ->  Column is Offset + 1,
+        domain_error(rlm_session, trouble(File, Line, Column, Trouble))
+    ;   true
     ).
 
-%   most_levels(?N): of brackets in a line.
-most_levels(32).
+%   bounds(?Bounds): 32 levels of brackets are more than any session has.
+bounds(bounds(32, 4_194_304, Digits, 4_194_304)) :-
+    most_digits(Digits).
+
+%   plain(+Text) is semidet: no token of Text need be looked at. Few brackets cannot be deep. A number has no comma,
+%   bracket or quote in it but in a comment, so none is longer than what stands between those.
+plain(Text) :-
+    split_string(Text, "([{", "", Parts),
+    length(Parts, Count),
+    most_brackets(MostBrackets),
+    Count =< MostBrackets,
+    \+ sub_string(Text, _, _, _, "{|"),
+    most_digits(Most),
+    string_length(Text, Length),
+    (   Length =< Most
+    ->  true
+    ;   \+ sub_string(Text, _, _, _, "/*"),
+        split_string(Text, ",()[]'\"`", "", Pieces),
+        \+ ( member(Piece, Pieces), string_length(Piece, Long), Long > Most )
+    ).
 
 %   line_term(+Text, -Term) is semidet: the one term of a line; it fails where there is none, or more follows.
 line_term(Text, Term) :-
+    line_options(Options),
     setup_call_cleanup(
         open_string(Text, In),
-        catch(( read_term(In, Term, [ syntax_errors(error), module(rlm_session_data) ]),
-                read_term(In, Rest, [ syntax_errors(error), module(rlm_session_data) ]) ),
+        catch(( read_term(In, Term, Options),
+                read_term(In, Rest, Options) ),
               error(syntax_error(_), _),
               fail),
         close(In)),
     Rest == end_of_file.
+
+%   line_options(-Options): whatever flags the program that loads this has set.
+line_options([ syntax_errors(error), module(rlm_session_data), double_quotes(string), back_quotes(codes),
+               character_escapes(true), var_prefix(false), cycles(false), dotlists(false) ]).
 
 %   grammatical(+Term): one of the terms that a session is made of, and nothing but plain data in it.
 grammatical(Term) :-
@@ -276,3 +334,11 @@ no_session(cut(Line)) -->
     [ 'no session, line ~d: the file ends there, and the end that was saved is missing'-[Line] ].
 no_session(line(Line)) -->
     [ 'no session, line ~d: this is no term of one'-[Line] ].
+no_session(long(File, Line, Most)) -->
+    [ 'no session: ~w, line ~d: it has more than ~D bytes'-[File, Line, Most] ].
+no_session(unseen(File, Line, Most)) -->
+    [ 'no session: ~w, line ~d: it has more than ~D characters, with more brackets or a longer word than those have'-
+      [File, Line, Most] ].
+no_session(trouble(File, Line, Column, Trouble)) -->
+    { trouble_message(Trouble, Message, _) },
+    [ 'no session: ~w, line ~d, column ~d: ~w'-[File, Line, Column, Message] ].
