@@ -15,7 +15,7 @@
 :- use_module(rlm_catalog, [catalog_size/2]).
 :- use_module(rlm_host_check, [checked/4]).
 :- use_module(rlm_host_read, [line_starts/2, place/4, terms_read/3]).
-:- use_module(rlm_host_words, [ranged/3, turn/5]).
+:- use_module(rlm_host_words, [charged/1, ranged/3, turn/5, uncharged/0]).
 :- use_module(rlm_rank, [best_first/3]).
 :- use_module(rlm_unit, [unit_term/2]).
 
@@ -78,7 +78,8 @@ follows, or else from the catalog, narrowed down by `kind/2`, `server/2` and `tr
 for all 100,000 units of a catalog costs nothing on a turn that is not its business, 20 ms where it asks for
 a server, and two or three tenths of a second where it looks at every unit.
 
-A compile may spend a million inferences on rules and a hundred more for each unit of the catalog. A rule
+A compile may spend a million inferences on rules and a hundred more for each unit of the catalog. Its memory is
+bounded by the stacks of the thread that asks and by the atoms that rules may make (rlm_host_words). A rule
 that needs more, or that raises an error, fails the compile: what a host forbids must not come back because
 its rule is broken.
 */
@@ -229,6 +230,7 @@ bounded_answers(Rules, Policy, Ranked, Answers) :-
     catalog_size(M, Size),
     Limit is Base + Extra * Size,
     At = at(none),
+    uncharged,
     call_with_inference_limit(answers(Rules, Policy, Ranked, At, Answers), Limit, Outcome),
     (   Outcome == inference_limit_exceeded
     ->  arg(1, At, Rule),
@@ -267,6 +269,8 @@ failed(Rule, File, Formal) :-
     blame(Rule, File, Text).
 
 %   error_text(+Error, -Text): what went wrong, without the context that only we understand.
+error_text(error(resource_error(rlm_atoms(Most)), _), Text) =>
+    format(atom(Text), 'the rules made atoms of more than ~D characters together', [Most]).
 error_text(error(resource_error(_), _), Text) =>
     Text = 'not enough memory'.
 error_text(error(Formal, _), Text) =>
@@ -315,9 +319,15 @@ reason(Why0, Rule, File, Why) :-
     (   ( atom(Why0) ; string(Why0) ),
         atom_length(Why0, Length),
         Length =< Most
-    ->  atom_string(Why, Why0)
+    ->  made(Why0, Rule, File, Why)
     ;   nonsense('a reason is an atom or a string of at most 1,000 characters, not ~W', Why0, Rule, File)
     ).
+
+made(Why0, _, _, Why), atom(Why0) =>
+    Why = Why0.
+made(Why0, Rule, File, Why) =>
+    atom_string(Why, Why0),
+    catch(charged(Why), error(Formal, _), failed(Rule, File, Formal)).
 
 nonsense(Format, Value, Rule, File) :-
     format(atom(Text), Format, [Value, [quoted(true), max_depth(6)]]),

@@ -5,7 +5,9 @@
             ranged/3,             % +Turn0, +Range, -Turn
             listed/4,             % +Turn, -I, ?Unit, +Filter
             numbers/1,            % +Values
-            bounded/1             % +Number
+            bounded/1,            % +Number
+            uncharged/0,
+            charged/1             % +Text
           ]).
 :- use_module(library(error),
               [domain_error/2, instantiation_error/1, must_be/2, representation_error/1, type_error/2]).
@@ -22,17 +24,20 @@ writes, reads, waits, remembers, or answers differently from one day or one orde
 next.
 
 What one step could make too big to count is bounded: an atom that a rule makes has at most 4,096
-characters, a whole number fits in 64 bits.
+characters, a string that it joins 1,048,576, a whole number fits in 64 bits. Atoms are no part of the stacks, whose
+limit bounds all else: the rules of one compile make atoms of at most 33,554,432 characters.
 */
 
 %   What word/3 makes of a goal.
 :- public
     turn_text/2, turn_says/2, turn_need/2, turn_signal/3, turn_mode/2,
     kind_of/2, server_of/2, name_of/2, priority_of/3, trust_of/3,
-    at0/3, at1/3, joined/3, all_joined/2, all_joined/3, part/5, atom_of/2, lower/2, upper/2.
+    at0/3, at1/3, joined/3, all_joined/2, all_joined/3, part/5, atom_of/2, lower/2, upper/2, strings_joined/3.
 
-%   longest_atom(?Characters)
+%   longest_atom(?Characters), longest_string(?Characters); most_characters(?Characters): of all atoms in a compile.
 longest_atom(4096).
+longest_string(1_048_576).
+most_characters(33_554_432).
 
 %!  word(?Goal, -Target, -Types) is nondet.
 %
@@ -58,6 +63,7 @@ word(sub_atom(A, B, L, R, Sub), rlm_host_words:part(A, B, L, R, Sub), [any, any,
 word(atom_string(A, S), rlm_host_words:atom_of(A, S), [any, any]).
 word(downcase_atom(A, B), rlm_host_words:lower(A, B), [any, any]).
 word(upcase_atom(A, B), rlm_host_words:upper(A, B), [any, any]).
+word(string_concat(A, B, C), rlm_host_words:strings_joined(A, B, C), [any, any, any]).
 word(Goal, lists:Goal, Types) :-
     from_lists(Name/Arity),
     functor(Goal, Name, Arity),
@@ -112,7 +118,6 @@ built_in(sort/2).
 built_in(sort/4).
 built_in(atom_length/2).
 built_in(string_length/2).
-built_in(string_concat/3).
 built_in(sub_string/5).
 built_in(string_lower/2).
 built_in(string_upper/2).
@@ -306,6 +311,30 @@ bounded(Number) :-
     ;   true
     ).
 
+%!  uncharged is det.
+%
+%   The rules of a compile begin.
+
+uncharged :-
+    nb_setval(rlm_host_characters, 0).
+
+%!  charged(+Text) is det.
+%
+%   A rule made Text, an atom. What is collected as garbage counts too: so the outcome is the same on every machine.
+%
+%   @error resource_error(rlm_atoms(Most))
+
+charged(Text) :-
+    ( nb_current(rlm_host_characters, Before) -> true ; Before = 0 ),
+    atom_length(Text, Length),
+    Characters is Before + Length,
+    nb_setval(rlm_host_characters, Characters),
+    most_characters(Most),
+    (   Characters =< Most
+    ->  true
+    ;   throw(error(resource_error(rlm_atoms(Most)), _))
+    ).
+
 %   In a list that never ends the library would count in one step for ever.
 at0(N, List, X) :-
     must_be(list, List),
@@ -336,14 +365,31 @@ joined(A, B, C) :-
     ->  atom_length(A, LengthA),
         atom_length(B, LengthB),
         Length is LengthA + LengthB,
-        short_length(Length)
-    ;   short(C)
-    ),
-    atom_concat(A, B, C).
+        short_length(Length),
+        atom_concat(A, B, C),
+        charged(C)
+    ;   short(C),
+        atom_concat(A, B, C),
+        charged(A),
+        charged(B)
+    ).
+
+strings_joined(A, B, C) :-
+    longest_string(Most),
+    (   atomic(A),
+        atomic(B),
+        atom_length(A, LengthA),
+        atom_length(B, LengthB),
+        Length is LengthA + LengthB,
+        Length > Most
+    ->  domain_error(string_of_at_most(Most), Length)
+    ;   string_concat(A, B, C)
+    ).
 
 all_joined(As, C) :-
     short_list(As, 0),
-    atomic_list_concat(As, C).
+    atomic_list_concat(As, C),
+    charged(C).
 
 all_joined(As, Separator, C) :-
     must_be(atomic, Separator),
@@ -353,7 +399,8 @@ all_joined(As, Separator, C) :-
     ->  short_list(As, Each)
     ;   short(C)
     ),
-    atomic_list_concat(As, Separator, C).
+    atomic_list_concat(As, Separator, C),
+    charged(C).
 
 short_list(As, Each) :-
     must_be(list, As),
@@ -374,22 +421,26 @@ part(Atom, Before, Length, After, Sub) :-
     ->  short_length(Length)
     ;   short(Atom)
     ),
-    sub_atom(Atom, Before, Length, After, Sub).
+    sub_atom(Atom, Before, Length, After, Sub),
+    charged(Sub).
 
 atom_of(Atom, String) :-
     (   var(Atom)
     ->  short(String)
     ;   true
     ),
-    atom_string(Atom, String).
+    atom_string(Atom, String),
+    charged(Atom).
 
 lower(Atom0, Atom) :-
     short(Atom0),
-    downcase_atom(Atom0, Atom).
+    downcase_atom(Atom0, Atom),
+    charged(Atom).
 
 upper(Atom0, Atom) :-
     short(Atom0),
-    upcase_atom(Atom0, Atom).
+    upcase_atom(Atom0, Atom),
+    charged(Atom).
 
 %   What library(sandbox) cannot see through, but may rely on.
 :- multifile sandbox:safe_primitive/1.
@@ -416,8 +467,11 @@ sandbox:safe_primitive(rlm_host_words:part(_, _, _, _, _)).
 sandbox:safe_primitive(rlm_host_words:atom_of(_, _)).
 sandbox:safe_primitive(rlm_host_words:lower(_, _)).
 sandbox:safe_primitive(rlm_host_words:upper(_, _)).
+sandbox:safe_primitive(rlm_host_words:strings_joined(_, _, _)).
 
 :- det(turn/5).
 :- det(ranged/3).
 :- det(numbers/1).
 :- det(bounded/1).
+:- det(uncharged/0).
+:- det(charged/1).

@@ -215,7 +215,7 @@ def _load(path: str, source: str) -> HostRules:
 
 
 def _said(path: str, finding: Mapping[str, Any]) -> str:
-    return f"{path}, line {finding['line']}: {finding['message']}"
+    return f"{path}, line {finding['line']}, column {finding['column']}: {finding['message']}"
 
 
 def _forget(process: int, handle: int) -> None:

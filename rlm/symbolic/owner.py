@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -24,6 +25,7 @@ FACE = "rlm.pl"
 _RESEND_SECONDS = 0.05
 _GENTLE_SIGNALS = 10
 _STOP_SECONDS = 5.0
+_LEAST_STACK_BYTES = 8 * 1024 * 1024
 _numbers = itertools.count(1)
 
 
@@ -155,7 +157,7 @@ class Owner:
         except Exception as problem:  # noqa: BLE001 - Janus's own class, of a module that may be missing
             raise EngineError("load_failed", f"{loader}: {problem}") from None
         raise_findings(findings)
-        self._apply("rlm_bridge", "rlm_start", STACK_BYTES)
+        self._apply("rlm_bridge", "rlm_start", _stack_bytes())
 
     def _answer(self, job: Job) -> None:
         if self._stopping or job.cancelled:
@@ -230,6 +232,24 @@ class Owner:
                     with contextlib.suppress(Exception):  # the next round tries again
                         self._apply("rlm_bridge", "rlm_cancel", self._thread_id, job.number, manner)
         self._janus.detach_engine()
+
+
+def _stack_bytes() -> int:
+    """The stack limit in bytes: ``STACK_BYTES``, or a quarter of the address space that the process may still take.
+
+    Prolog aborts the process where memory is refused to it (``ulimit -v``); a stack at its limit is an error. While a
+    stack grows, the old one and the new one are there at the same time, and results of findall/3 beside them.
+    """
+    try:
+        import resource  # not on Windows
+
+        most, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if most == resource.RLIM_INFINITY:
+            return STACK_BYTES
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError, ValueError, IndexError):  # no /proc
+        return STACK_BYTES
+    return min(STACK_BYTES, max(_LEAST_STACK_BYTES, (most - taken) // 4))
 
 
 def raise_findings(findings: list[dict[str, Any]]) -> None:

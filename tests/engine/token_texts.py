@@ -11,10 +11,26 @@ NUMBERS = """0 7 00 007 01 1.00 1.0 0.5 10 16 36 37 1 000|1_000|1_ 000|1_/*c*/00
 000|1 000 000|0x1F|0xfF_0|0x_1|0o17|0o1 7|0b101|0b1 0|0b2|0x|16'FF|36'Zz|2'10|2'10 1|8'17|1'0|37'1|016'F|09'1|1r3|1R3|1r0
 1.5NaN|1.0Inf|inf|1e10|1E5|1.0e10|1.0e+5|1e-5|1.e5|1e|12abc|1.|1..2|9999999999999999999999|1 0|1  0|1_|1__0|\u0663|\u0663_\u0663
 -1|- 1|-0'a|+1|--1|1.0Infe5|1 0.5|1_0e5|0e0|0.0e0|10'9|3'2|1r3r4"""
-CHARS = list("abz019 .,;|!%$&*+-/<=>@\\^~:#?()[]{}'\"`_AZ\t\n\u00a0\u2003\u00e9\u0663\u5b57\u0301\u2028\u201c\u201d\u00ab")
+CHARS = list(
+    "abz019 .,;|!%$&*+-/<=>@\\^~:#?()[]{}'\"`_AZ\t\n\u00a0\u2003\u00e9\u0663\u5b57\u0301\u2028\u201c\u201d\u00ab"
+)
 ESCAPES = (
     [f"\\{c}" for c in "abfnrtvesc0xuUzq'\"`\\ \n\r\t.%(["]
-    + ["\\x41\\", "\\x41", "\\x", "\\xg", "\\101\\", "\\101", "\\8", "\\u0041", "\\u41", "\\U00000041", "\\c  ", "\\c\n ", "\\\n  "]
+    + [
+        "\\x41\\",
+        "\\x41",
+        "\\x",
+        "\\xg",
+        "\\101\\",
+        "\\101",
+        "\\8",
+        "\\u0041",
+        "\\u41",
+        "\\U00000041",
+        "\\c  ",
+        "\\c\n ",
+        "\\\n  ",
+    ]
     + ["\\xffffffff\\", "\\777777777\\", "\\\r\n", "\\\n\\", "\\\n'", '\\\n"', "\\c'", "\\x'", "\\1'", "\\\\"]
 )
 PIECES = (
@@ -25,7 +41,9 @@ PIECES = (
 
 
 def number(random: random.Random) -> str:
-    return random.choice(NUMBERS.replace("\n", "|").replace("%c|", "%c\n").split("|") if random.random() < 0.7 else NUMBERS.split(" "))
+    return random.choice(
+        NUMBERS.replace("\n", "|").replace("%c|", "%c\n").split("|") if random.random() < 0.7 else NUMBERS.split(" ")
+    )
 
 
 def code(random: random.Random) -> str:
@@ -127,7 +145,9 @@ def term(random: random.Random, levels: int) -> str:
 
 
 def orderly(random: random.Random) -> str:
-    return "".join(f"{term(random, random.randrange(5))}{random.choice(['', ' '])}.\n" for _ in range(random.randrange(1, 3)))
+    return "".join(
+        f"{term(random, random.randrange(5))}{random.choice(['', ' '])}.\n" for _ in range(random.randrange(1, 3))
+    )
 
 
 def text(random: random.Random) -> str:
