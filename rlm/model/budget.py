@@ -51,14 +51,41 @@ class Budget(Noun):
         return cls(**mapping("budget", {} if value is None else value, "a Budget or a mapping"))
 
 
+class Tokens(Noun):
+    """Tokens in and out, and USD; ``cost_usd`` is None where no amount is known."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+    @property
+    def total_tokens(self) -> int:
+        """Tokens in and out."""
+        return self.input_tokens + self.output_tokens
+
+    def plus(self, other: Tokens) -> Tokens:
+        """The sum of both."""
+        amounts = [each for each in (self.cost_usd, other.cost_usd) if each is not None]
+        return Tokens(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_usd=sum(amounts) if amounts else None,
+        )
+
+
 class Spent(Noun):
     """What a run took. ``model_calls`` are requests that left, each attempt for itself.
 
-    Tokens are those that providers reported; where one said nothing its reservation is charged, and
-    ``estimated_tokens`` says how many of ``input_tokens + output_tokens`` are of that kind. Of ``input_tokens``,
+    ``input_tokens``, ``output_tokens`` and ``cost_usd`` are the best that is known: what servers reported, and our own
+    count (for money: by the price) where a server said nothing; ``estimated_tokens`` says how many of
+    ``input_tokens + output_tokens`` are not a server's. ``reported`` is the sum of what servers said. ``charged`` is
+    what the budget sees: reply by reply, the greater of the server's figure and our own. Of ``input_tokens``,
     ``cached_input_tokens`` came from a provider's cache and ``written_input_tokens`` were written to one. ``cost_usd``
     is None where no price is known. ``steps`` are those of plans, counted as in ``Budget.max_steps``.
     ``seconds`` is wall time.
+
+    Example: a server reports 900 + 20 for a request of 1,000 tokens by our count. ``input_tokens`` and
+    ``reported.input_tokens`` are 900, ``charged.input_tokens`` is 1,000.
     """
 
     model_calls: int = 0
@@ -68,6 +95,8 @@ class Spent(Noun):
     written_input_tokens: int = 0
     estimated_tokens: int = 0
     cost_usd: float | None = None
+    reported: Tokens = Tokens()
+    charged: Tokens = Tokens()
     context_ops: int = 0
     tool_calls: int = 0
     children: int = 0

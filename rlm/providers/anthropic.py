@@ -6,10 +6,11 @@ from typing import Any
 
 from rlm.providers.anthropic_stream import MessageAssembly
 from rlm.providers.anthropic_wire import decode_reply, encode_request
-from rlm.providers.base import ProviderReply, ProviderRequest, Wire
+from rlm.providers.base import ProviderReply, ProviderRequest, Usage, Wire
 from rlm.providers.credentials import SecretSource
 from rlm.providers.http import MAX_REPLY_BYTES, Endpoint
 from rlm.providers.remote import RemoteProvider, signed_in
+from rlm.providers.usage import anthropic_usage
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 VERSION = "2023-06-01"
@@ -73,3 +74,7 @@ class AnthropicProvider(RemoteProvider):
 
     def _decoded(self, value: Any, request_id: str | None) -> ProviderReply:
         return decode_reply(value, request_id)
+
+    @staticmethod
+    def _usage(usage: Any) -> Usage:
+        return anthropic_usage(usage)

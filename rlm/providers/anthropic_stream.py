@@ -27,6 +27,11 @@ class MessageAssembly:
         return "".join(self._texts)
 
     @property
+    def usage(self) -> Any:
+        """The usage so far."""
+        return self._usage or None
+
+    @property
     def whole(self) -> bool:
         """Whether the model said why it stopped."""
         return self._stop is not None

@@ -6,18 +6,12 @@ import json
 from typing import Any
 
 from rlm.errors import ConfigurationError
-from rlm.providers.base import FinishReason, ProviderReply, ProviderRequest, ToolCall, Usage, encoded
-from rlm.providers.wire import NotAReply, clean, count
+from rlm.providers.base import ProviderReply, ProviderRequest, ToolCall, encoded
+from rlm.providers.endings import ending
+from rlm.providers.usage import anthropic_usage
+from rlm.providers.wire import NotAReply, clean
 
 _INSTRUCTING = ("system", "developer")
-_FINISH: dict[str, FinishReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "refusal": "content_filter",
-}
 
 
 def encode_request(request: ProviderRequest, *, enforces_schema: bool = False) -> bytes:
@@ -48,16 +42,22 @@ def encode_request(request: ProviderRequest, *, enforces_schema: bool = False) -
 
 
 def decode_reply(value: Any, request_id: str | None) -> ProviderReply:
-    """A message. Blocks other than text and calls, such as thinking, are passed over. Raises: NotAReply."""
+    """A message. Blocks other than text and calls, such as thinking, are passed over.
+
+    Raises: NotAReply; FailedReply where the message holds an error.
+    """
     content = value.get("content") if isinstance(value, dict) else None
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
         raise NotAReply("content: expected a list of objects")
     calls = [(place, block) for place, block in enumerate(content) if block.get("type") == "tool_use"]
+    text, usage = clean("".join(_text(block) for block in content)), value.get("usage")
+    finish, stop_word = ending(value.get("stop_reason"), failure=value.get("error"), text=text, usage=usage)
     return ProviderReply(
-        text=clean("".join(_text(block) for block in content)),
+        text=text,
         tool_calls=tuple(_tool_call(block, place) for place, block in calls),
-        finish_reason=_FINISH.get(str(value.get("stop_reason")), "other"),
-        usage=_usage(value.get("usage")),
+        finish_reason=finish,
+        stop_word=stop_word,
+        usage=anthropic_usage(usage),
         model=clean(str(value.get("model") or "")),
         request_id=request_id or (clean(value["id"]) if isinstance(value.get("id"), str) else None),
     )
@@ -101,33 +101,6 @@ def _tool_call(block: dict[str, Any], place: int) -> ToolCall:
     arguments = given if isinstance(given, str) else json.dumps(given or {}, ensure_ascii=False)
     call_id = own_id if isinstance(own_id, str) and own_id else f"call_{place}"
     return ToolCall(id=clean(call_id), name=clean(name), arguments=clean(arguments or "{}"))
-
-
-def _usage(said: Any) -> Usage:
-    """``input_tokens`` there are those that no cache has to do with; here they are all."""
-    if not isinstance(said, dict):
-        return Usage()
-    own, read = count(said.get("input_tokens")), count(said.get("cache_read_input_tokens"))
-    written, hour = _written(said)
-    return Usage(
-        input_tokens=None if own is None else own + (read or 0) + (written or 0),
-        output_tokens=count(said.get("output_tokens")),
-        cached_input_tokens=read,
-        written_input_tokens=written,
-        hour_input_tokens=hour,
-    )
-
-
-def _written(said: dict[str, Any]) -> tuple[int | None, int | None]:
-    """Tokens that were written to a cache, and those of them that are to stay there for an hour; the sum is told
-    alone, or by how long they stay."""
-    written, parts = count(said.get("cache_creation_input_tokens")), said.get("cache_creation")
-    if not isinstance(parts, dict):
-        return written, None
-    minutes, hour = count(parts.get("ephemeral_5m_input_tokens")), count(parts.get("ephemeral_1h_input_tokens"))
-    if written is None and (minutes, hour) != (None, None):
-        written = (minutes or 0) + (hour or 0)
-    return written, hour
 
 
 def _unsupported(what: str, field: str) -> ConfigurationError:

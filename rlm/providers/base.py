@@ -18,7 +18,10 @@ from rlm.model.base import Noun
 from rlm.providers.wire import OnText
 
 Wire = Literal["openai", "anthropic", "text"]
-FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "other"]
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "refusal", "pause", "unknown", "other"]
+"""Why a model stopped: ``refusal`` where it would not answer, ``pause`` where it wants to go on later, ``unknown`` for
+a word that this library does not know, ``other`` where the provider does not say."""
+
 Delivery = Literal["whole", "streamed"]
 
 _RENDERED = frozenset({"messages", "system", "tools"})
@@ -62,7 +65,9 @@ class Usage(Noun):
     """What a reply cost: tokens in and out, USD. None where the provider did not say.
 
     ``input_tokens`` are all of them; among them ``cached_input_tokens`` were read from a cache, and
-    ``written_input_tokens`` written to one, of which ``hour_input_tokens`` are to stay there for an hour.
+    ``written_input_tokens`` written to one, of which ``hour_input_tokens`` are to stay there for an hour. ``unread``
+    names the fields for which the provider gave something that is no count of tokens (a text, a fraction, a negative
+    number), or no amount of money.
     """
 
     input_tokens: int | None = Field(default=None, ge=0)
@@ -71,6 +76,7 @@ class Usage(Noun):
     written_input_tokens: int | None = Field(default=None, ge=0)
     hour_input_tokens: int | None = Field(default=None, ge=0)
     cost_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    unread: tuple[str, ...] = ()
 
 
 class ToolCall(Noun):
@@ -82,11 +88,17 @@ class ToolCall(Noun):
 
 
 class ProviderReply(Noun):
-    """What a provider answered. ``text`` may be empty, most often where there are ``tool_calls``."""
+    """What a provider answered. ``text`` may be empty, most often where there are ``tool_calls``.
+
+    ``refusal`` is what the model said instead of an answer. ``stop_word`` is the provider's own word for the end of the
+    reply where ``finish_reason`` is ``unknown``.
+    """
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     finish_reason: FinishReason = "other"
+    refusal: str = ""
+    stop_word: str = ""
     usage: Usage = Usage()
     model: str = ""
     request_id: str | None = None

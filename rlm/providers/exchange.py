@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import anyio
 import httpx
 
-from rlm.providers.faults import advice, code_and_message, kind_of, shown
+from rlm.providers.faults import advice, code_and_message, kind_of, shown, status_of
 from rlm.providers.sse import EventStream, looks_like_events
 from rlm.providers.wire import Assembly, Told
 from rlm.web.bodies import BodyProblem, BodyTooLarge, UnknownEncoding, unpacked
@@ -193,10 +193,7 @@ class Exchange:
     # refusals
 
     def _refusal(self, content: Content, said: Any) -> Broken:
-        status = self.status
-        inner = said.get("code") if isinstance(said, dict) else None
-        if status < 400 and isinstance(inner, int) and 400 <= inner < 600:
-            status = inner  # some gateways answer 200 and put the failure inside
+        status = status_of(said, self.status)
         code, message = code_and_message(said)
         wait, may_pass = advice(self._reply.headers, content.value, message or content.excerpt)
         return Broken(
@@ -208,6 +205,7 @@ class Exchange:
             body=content.excerpt,
             request_id=self.request_id,
             retry_after_seconds=wait,
+            usage=_usage_in(content.value),
         )
 
     def _no_json(self, what: str, content: Content) -> Broken:
@@ -219,6 +217,14 @@ class Exchange:
 
     def _header(self, name: str) -> str | None:
         return shown(self._secrets.scrub(self._reply.headers.get(name, "")))[:_NAME] or None
+
+
+def _usage_in(value: Any) -> Any:
+    """What a value says that it took, beside its error or in it."""
+    if not isinstance(value, dict):
+        return None
+    error = value.get("error")
+    return value.get("usage") or (error.get("usage") if isinstance(error, dict) else None)
 
 
 def _host(location: str) -> str | None:

@@ -7,7 +7,11 @@ Kinds, and whether the same request may succeed later (``retryable``):
     forbidden  not_found  quota_exhausted  redirected  reply_too_large       no
     certificate  tls  proxy_refused  unsupported_encoding                    no
     provider_refused (any other refusal)  script_ended (a scripted one)      no
+    reply_cut  reply_empty  reply_filtered  reply_refused  reply_unfinished  no
     local_missing  model_missing  model_invalid  local_start_timeout         no
+
+``reply_...`` are replies that came and are no answer (``rlm.runtime.unfinished``). ``detail["usage"]`` is what
+a server said that a failed answer took, and ``detail["received_bytes"]`` how much text of it came.
 
 ``detail["unsent"]`` is true where not a byte of the request left. Where the ``status`` is below 400, or there is
 none, an answer may have begun, and may have its cost.
@@ -86,6 +90,12 @@ def code_and_message(said: Any) -> tuple[str | None, str]:
         return None, ""
     code = next((str(said[key]) for key in ("code", "type") if isinstance(said.get(key), str)), None)
     return code, str(said.get("message") or "")
+
+
+def status_of(error: Any, status: int) -> int:
+    """The status of a failure: some gateways answer 200 and put the status inside, as the ``code``."""
+    inner = str(error.get("code")) if isinstance(error, dict) else ""
+    return int(inner) if status < 400 and re.fullmatch("[45][0-9][0-9]", inner) else status
 
 
 def kind_of(status: int, code: str | None, message: str, wait: float | None = None) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlm.providers.base import ProviderReply, ProviderRequest, Wire
+from rlm.providers.base import ProviderReply, ProviderRequest, Usage, Wire
 from rlm.providers.credentials import SecretSource
 from rlm.providers.http import MAX_REPLY_BYTES, Endpoint
 from rlm.providers.openai_stream import ChatAssembly
 from rlm.providers.openai_wire import OutputLimit, decode_reply, encode_request
 from rlm.providers.remote import RemoteProvider, signed_in
+from rlm.providers.usage import openai_usage
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENROUTER_URL = "https://openrouter.ai/api/v1"
@@ -71,6 +72,10 @@ class OpenAIProvider(RemoteProvider):
 
     def _decoded(self, value: Any, request_id: str | None) -> ProviderReply:
         return decode_reply(value, request_id)
+
+    @staticmethod
+    def _usage(usage: Any) -> Usage:
+        return openai_usage(usage)
 
 
 def openrouter(model: str) -> OpenAIProvider:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlm.providers.openai_wire import content_text
+from rlm.providers.openai_wire import content_text, refusal_text
 from rlm.providers.stream_calls import CallPieces
 from rlm.providers.wire import NotAReply
 
@@ -21,7 +21,9 @@ class ChatAssembly:
         self._named: dict[str, Any] = {}
         self._texts: list[str] = []
         self._calls = CallPieces()
+        self._refusals: list[str] = []
         self._finish: Any = None
+        self._error: Any = None
         self._usage: Any = None
         self._begun = False
 
@@ -31,9 +33,14 @@ class ChatAssembly:
         return "".join(self._texts)
 
     @property
+    def usage(self) -> Any:
+        """The usage so far."""
+        return self._usage
+
+    @property
     def whole(self) -> bool:
         """Whether the model said why it stopped."""
-        return self._finish is not None
+        return self._finish is not None or self._error is not None
 
     def take(self, value: Any) -> str:
         """Add one chunk; returns its text. Raises: NotAReply."""
@@ -47,6 +54,7 @@ class ChatAssembly:
             return ""
         self._begun = True
         self._finish = choice.get("finish_reason") or self._finish
+        self._error = choice.get("error") or self._error
         delta = choice.get("delta")
         if not isinstance(delta, dict) and not self._texts and not self._calls:
             delta = choice.get("message")  # a server that does not cut this reply
@@ -59,7 +67,9 @@ class ChatAssembly:
         message: dict[str, Any] = {"content": self.text}
         if self._calls:
             message["tool_calls"] = self._calls.values()
-        choice = {"message": message, "finish_reason": self._finish}
+        if self._refusals:
+            message["refusal"] = "".join(self._refusals)
+        choice = {"message": message, "finish_reason": self._finish, "error": self._error}
         return {**self._named, "choices": [choice], "usage": self._usage}
 
     def _take_delta(self, delta: dict[str, Any]) -> str:
@@ -68,6 +78,7 @@ class ChatAssembly:
             raise NotAReply("choices[0].delta.tool_calls: expected a list of objects")
         for call in calls:
             self._calls.add(call)
+        self._refusals += [refusal] if (refusal := refusal_text(delta)) else []
         text = content_text(delta.get("content"))
         if self._finish is not None and len(self._texts) >= SUMMED_PIECES and text == self.text:
             return ""  # the last chunk sums up what was told

@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from rlm.providers.base import FinishReason, ProviderReply, ProviderRequest, ToolCall, Usage, encoded
+from rlm.providers.base import ProviderReply, ProviderRequest, ToolCall, encoded
+from rlm.providers.endings import ending
 from rlm.providers.openai_strict import is_strict
-from rlm.providers.wire import NotAReply, clean, cost, count
+from rlm.providers.usage import openai_usage
+from rlm.providers.wire import NotAReply, clean
 
 OutputLimit = Literal["max_tokens", "max_completion_tokens"]
 """How an endpoint spells the limit on output tokens: OpenAI's own newer models refuse the older name, and many
 compatible servers know nothing else."""
 
-_FINISH: dict[str, FinishReason] = {
-    "stop": "stop",
-    "length": "length",
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-    "content_filter": "content_filter",
-}
+_THOUGHTS = ("thinking", "reasoning", "reasoning_content", "refusal")
+"""Types of parts of a ``content`` list that are no part of the answer."""
 
 
 def encode_request(
@@ -47,24 +44,29 @@ def encode_request(
 
 
 def decode_reply(value: Any, request_id: str | None) -> ProviderReply:
-    """The first choice of a chat completion. Raises: NotAReply."""
+    """The first choice of a chat completion. Raises: NotAReply; FailedReply where the choice holds an error."""
     choices = value.get("choices") if isinstance(value, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
         raise NotAReply("choices: expected a list with an object in it")
-    message = choice.get("message")
+    message, failure, usage = choice.get("message"), choice.get("error"), value.get("usage")
     if not isinstance(message, dict):
+        ending(choice.get("finish_reason"), failure=failure, usage=usage)
         raise NotAReply("choices[0].message: expected an object")
+    text = clean(content_text(message.get("content")))
+    finish, stop_word = ending(choice.get("finish_reason"), failure=failure, text=text, usage=usage)
     calls = message.get("tool_calls") or []
     if not isinstance(calls, list):
         raise NotAReply("choices[0].message.tool_calls: expected a list")
     tool_calls = tuple(_tool_call(call, place) for place, call in enumerate(calls))
-    finish = _FINISH.get(str(choice.get("finish_reason")), "other")
+    refusal = refusal_text(message)
     return ProviderReply(
-        text=clean(content_text(message.get("content"))),
+        text=text,
         tool_calls=tool_calls,
-        finish_reason="tool_calls" if tool_calls and finish == "stop" else finish,
-        usage=_usage(value.get("usage")),
+        finish_reason="refusal" if refusal else "tool_calls" if tool_calls and finish == "stop" else finish,
+        refusal=clean(refusal),
+        stop_word=stop_word,
+        usage=openai_usage(usage),
         model=clean(str(value.get("model") or "")),
         request_id=request_id or (clean(value["id"]) if isinstance(value.get("id"), str) else None),
     )
@@ -77,9 +79,17 @@ def content_text(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return "".join(part for part in parts if isinstance(part, str))
+        parts = [part for part in content if isinstance(part, dict) and part.get("type") not in _THOUGHTS]
+        return "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
     raise NotAReply("choices[0].message.content: expected text")
+
+
+def refusal_text(message: dict[str, Any]) -> str:
+    """What a message or a delta says instead of an answer: its ``refusal``, or the parts of that type."""
+    content = message.get("content")
+    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    texts = [message.get("refusal"), *(part.get("refusal") for part in parts)]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _tool_call(call: Any, place: int) -> ToolCall:
@@ -95,15 +105,3 @@ def _tool_call(call: Any, place: int) -> ToolCall:
     own_id = call.get("id")
     call_id = own_id if isinstance(own_id, str) and own_id else f"call_{place}"
     return ToolCall(id=clean(call_id), name=clean(name), arguments=clean(arguments or "{}"))
-
-
-def _usage(said: Any) -> Usage:
-    if not isinstance(said, dict):
-        return Usage()
-    details = said.get("prompt_tokens_details")
-    return Usage(
-        input_tokens=count(said.get("prompt_tokens")),
-        output_tokens=count(said.get("completion_tokens")),
-        cached_input_tokens=count(details.get("cached_tokens")) if isinstance(details, dict) else None,
-        cost_usd=cost(said.get("cost")),  # OpenRouter's, in USD
-    )

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import anyio.lowlevel
 
+from rlm.compiler.tokens import counter
 from rlm.errors import ConfigurationError, ProviderError
 from rlm.providers import anthropic_wire, openai_wire
 from rlm.providers.base import NothingOpen, ProviderReply, ProviderRequest, Usage, Wire
@@ -25,8 +26,8 @@ class ScriptedProvider(NothingOpen):
 
     Args:
         replies: lines, used in order, or a function from a request to a line (or an awaitable of one).
-        usage: what a reply that is written as text says that it cost, or a function of the request and the text;
-            without it, such a reply says nothing.
+        usage: what a reply that is written as text says that it took, or a function of the request and the text;
+            without it, the reply counts its own tokens (output), and says nothing of the request's.
         wire: the form in which it wants its requests.
         window: tokens that it claims to have.
         model: its model's name.
@@ -94,4 +95,5 @@ class ScriptedProvider(NothingOpen):
 
     def _reply(self, request: ProviderRequest, text: str) -> ProviderReply:
         usage = self._usage(request, text) if callable(self._usage) else self._usage
-        return ProviderReply(text=text, finish_reason="stop", usage=usage or Usage(), model=self.model)
+        usage = usage or Usage(output_tokens=counter().count(text))
+        return ProviderReply(text=text, finish_reason="stop", usage=usage, model=self.model)

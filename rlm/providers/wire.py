@@ -1,9 +1,8 @@
-"""What the wire formats share: text as it may be kept, numbers as they may be believed. Pure."""
+"""What the wire formats share: text as it may be kept, and what a value is that is no reply. Pure."""
 
 from __future__ import annotations
 
 import codecs
-import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -18,12 +17,30 @@ class NotAReply(Exception):
     """A JSON value that is no reply of its wire format; the text says where it differs."""
 
 
+class FailedReply(Exception):
+    """A reply that holds the server's failure: an ``error`` beside a choice, or a word that says so.
+
+    Args:
+        error: the ``error`` member, in any of its spellings.
+        text: what was received of the reply.
+        usage: its ``usage``, as the server wrote it.
+    """
+
+    def __init__(self, error: Any, text: str = "", usage: Any = None) -> None:
+        super().__init__("the reply holds an error")
+        self.error, self.text, self.usage = error, text, usage
+
+
 class Assembly(Protocol):
     """Puts a streamed reply together again, as the value that a reply in one piece would have been."""
 
     @property
     def text(self) -> str:
         """The text so far."""
+
+    @property
+    def usage(self) -> Any:
+        """The ``usage`` so far, as the server wrote it; None where there is none."""
 
     @property
     def whole(self) -> bool:
@@ -75,14 +92,3 @@ class Told:
         self._characters += len(piece)
         if piece and self._on_text is not None:
             self._on_text(piece)
-
-
-def count(said: Any) -> int | None:
-    """A number of tokens, where ``said`` is one."""
-    return said if isinstance(said, int) and not isinstance(said, bool) and said >= 0 else None
-
-
-def cost(said: Any) -> float | None:
-    """USD, where ``said`` is an amount."""
-    known = isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said <= sys.float_info.max
-    return float(said) if known else None

@@ -18,9 +18,9 @@ import anyio.to_thread
 
 from rlm.compiler.foreign import Foreign, json_text, message, row, rows_block, value_block
 from rlm.compiler.wire import wire_name
-from rlm.errors import BudgetError, RunError
+from rlm.errors import BudgetError, ProviderError, RunError
 from rlm.model.base import digest_of
-from rlm.model.plan import Ending, Failed, Final, Frame, Observe, PlanError, ValidPlan
+from rlm.model.plan import Ending, Failed, Final, Frame, Observe, PlanError, PlanProblem, ValidPlan
 from rlm.model.policy import Policy, covers
 from rlm.model.turn import Message
 from rlm.model.unit import CALLABLE
@@ -37,8 +37,10 @@ from rlm.runtime.plan.expressions import size_of
 from rlm.runtime.plan.reply_schema import plan_schema
 from rlm.runtime.plan.reply_text import grammar_text
 from rlm.runtime.plan.schemas import mismatch
+from rlm.runtime.reply_json import material_of
 from rlm.runtime.roles import MODEL, NEEDED, RECURSE, Role, own_units
 from rlm.runtime.run import Asked, Run
+from rlm.runtime.unfinished import unfinished
 from rlm.tools.grant import Grant
 
 if TYPE_CHECKING:
@@ -203,7 +205,11 @@ class Agent:
             )
             reply = await self.run.ask(asked, view, plan_schema(frame))
             try:
-                plan = await _apart(len(reply.text), read, reply.text, frame)
+                cut = unfinished(reply)
+                if cut is not None:
+                    raise _no_whole_plan(cut, view.policy.reserve_output)
+                material = material_of(view.messages("text"))
+                plan = await _apart(len(reply.text), read, reply.text, frame, material)
                 left = self.run.left(f"{call}:plan", self.account)
                 found = preflight(worst_case(plan, frame), {**left, "max_iterations": None})  # children have their own
                 found = (*found, *step_problems(plan, frame, left.get("max_steps")))
@@ -466,6 +472,15 @@ async def _apart(chars: int, check: Callable[..., ValidPlan], *args: Any) -> Val
 def _grammar(ops: frozenset[str]) -> str:
     """The plan language as an agent with these operations is told it."""
     return grammar_text(Frame(ops=ops, actions=_ACTIONS))
+
+
+def _no_whole_plan(problem: ProviderError, limit: int) -> PlanError:
+    """A reply that is no whole answer, as a planner is told of it."""
+    message, expected = problem.message, "a whole reply with one plan"
+    if problem.kind == "reply_cut":
+        message += f" (at most {limit}), and a plan that is cut is not run"
+        expected = "a shorter reply: the plan alone, with fewer steps; `observe` ends a plan that goes on later"
+    return PlanError.of([PlanProblem(path="", kind=problem.kind, message=message, expected=expected, got="")])
 
 
 def _is_last_turn(left: Left) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -12,6 +11,9 @@ from pydantic import Field
 from rlm.errors import ProviderError, RlmError, RunError
 from rlm.model.base import plain
 from rlm.providers.base import FinishReason, Usage
+from rlm.runtime.plan.schemas import mismatch
+from rlm.runtime.plan.validate import problem_of_json
+from rlm.runtime.reply_json import read_value
 
 
 class Outcome(pydantic.BaseModel):
@@ -43,8 +45,10 @@ class Answer(Outcome):
     """One question, one request, one reply.
 
     ``status`` is ``ok``, or ``failed`` with ``error`` (a ProviderError as data, or an error of phase ``internal``).
+    A text that was cut is ``ok``, and ``finish_reason`` is ``length``; ``whole`` says whether it is all there.
     ``request_digest`` is the SHA-256 of the body that was sent, None where nothing left. ``view`` is the compiled
-    context: it explains itself. ``prompt_projection`` and ``view`` are None where a defect came before the compile.
+    context: it explains itself. ``form`` and ``material`` are the ``schema`` and the texts of the request, by which
+    ``json_value`` goes. ``prompt_projection`` and ``view`` are None where a defect came before the compile.
     """
 
     status: Literal["ok", "failed"]
@@ -57,6 +61,14 @@ class Answer(Outcome):
     request_digest: str | None = None
     error: dict[str, Any] | None = None
     view: Any = Field(default=None, exclude=True, repr=False)
+    form: dict[str, Any] | None = Field(default=None, exclude=True, repr=False)
+    material: str = Field(default="", exclude=True, repr=False)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the answer is the model's to its end: not cut, and not waiting for anything but tool calls."""
+        ended = ("stop", "other", "tool_calls") if self.tool_calls else ("stop", "other")
+        return self.status == "ok" and self.finish_reason in ended
 
     @property
     def fingerprint(self) -> str:
@@ -80,13 +92,30 @@ class Answer(Outcome):
         raise error_of(self.error)
 
     def json_value(self) -> Any:
-        """The text as a JSON value, for answers that were asked for with a ``schema``. Raises: ValueError."""
-        return json.loads(self.unwrap())
+        """The JSON value in the text, for answers that were asked for with a ``schema``: the last one outside of the
+        model's thinking that follows the schema and is no quotation of the request.
+
+        Raises: ValueError where there is none, or the reply was cut; RlmError where the answer failed.
+        """
+        text = self.unwrap()
+        if not self.whole:
+            raise ValueError(f"the reply is not whole: it ended with {self.finish_reason!r}")
+        value, problem = read_value(text, self._problem, self.material)
+        if problem is not None:
+            raise ValueError(f"no JSON value in the reply: {problem}")
+        return value
+
+    def _problem(self, value: Any) -> str | None:
+        no_json = problem_of_json(value)
+        if no_json is not None:
+            return str(no_json)
+        return None if self.form is None else mismatch(self.form, value)
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as JSON data, without the view."""
         fields = plain(self)
-        del fields["view"]
+        for name in ("view", "form", "material"):
+            fields.pop(name, None)
         return dict(fields)
 
 

@@ -20,7 +20,9 @@ from rlm.providers import resolve
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest, ToolCall, Wire
 from rlm.runtime import gate
 from rlm.runtime.answer import Answer, AnsweredCall, Projection
+from rlm.runtime.reply_json import material_of
 from rlm.runtime.room import fitted
+from rlm.runtime.unfinished import unfinished
 from rlm.sync import run_sync
 
 if TYPE_CHECKING:
@@ -39,6 +41,10 @@ LOCAL_OUTPUT = 256
 go on for minutes."""
 
 ToolPlace = Literal["native", "text"]
+
+SHOWN_AS_THEY_ARE = ("reply_cut", "reply_unfinished")
+"""Kinds of incomplete replies whose text is an answer all the same: ``finish_reason`` says that it is not whole. What a
+filter held back, a model refused, or that holds nothing is a failure."""
 
 
 def suggesting(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
@@ -125,8 +131,9 @@ async def aask(
         retained: ids that a session keeps.
         standing: further pinned units of the host, for this request only; the catalog is not touched.
 
-    Returns: an Answer; what the provider or the line did wrong, and a defect of this library, is its ``error``, with
-    ``status == "failed"``.
+    Returns: an Answer. A text that was cut is ``ok`` with ``finish_reason`` ``length``; a reply that was refused,
+    filtered or empty has failed (``reply_refused``, ``reply_filtered``, ``reply_empty``). What the provider or the line
+    did wrong, and a defect of this library, is its ``error``, with ``status == "failed"``.
 
     Raises: ConfigurationError, CompileError (nothing was sent then), and ProviderError ``local_missing`` or
     ``model_missing`` where the model that was named cannot be there.
@@ -173,7 +180,7 @@ async def aask(
             reply = await gate.send(provider, request, deadline=deadline, record=sent.append)
         except ProviderError as problem:
             failure = problem
-    return _answer(provider, view, sent[0].digest if sent else None, reply, failure)
+    return _answer(provider, view, sent[0].digest if sent else None, reply, failure, request)
 
 
 ask = boundary("ask", _defect)(waiting(aask, "ask"))
@@ -213,6 +220,7 @@ def _answer(
     digest: str | None,
     reply: ProviderReply | None,
     failure: ProviderError | None,
+    request: ProviderRequest,
 ) -> Answer:
     shown = Projection(fingerprint=view.fingerprint, active_units=view.active, tool_count=len(view.callable))
     if reply is None:
@@ -225,8 +233,11 @@ def _answer(
             error=error,
             view=view,
         )
+    problem = None if reply.tool_calls else unfinished(reply)
+    ok = problem is None or problem.kind in SHOWN_AS_THEY_ARE
     return Answer(
-        status="ok",
+        status="ok" if ok else "failed",
+        error=None if ok or problem is None else problem.to_dict(),
         text=reply.text,
         tool_calls=tuple(_resolved(view, call) for call in reply.tool_calls),
         finish_reason=reply.finish_reason,
@@ -235,6 +246,8 @@ def _answer(
         prompt_projection=shown,
         request_digest=digest,
         view=view,
+        form=request.response_format,
+        material=material_of(request.parts),
     )
 
 

@@ -20,6 +20,7 @@ from rlm.providers import resolve
 from rlm.providers.base import ProviderRequest
 from rlm.runtime import gate
 from rlm.runtime.operations import current_agent
+from rlm.runtime.unfinished import unfinished
 from rlm.sync import run_sync
 from rlm.tools.cancellation import current
 
@@ -41,8 +42,9 @@ async def achat(
         max_output_tokens: tokens of the reply, outside of a run.
         time_limit: seconds, outside of a run.
 
-    Raises: ProviderError; ConfigurationError ``no_model``, ``model_of_the_run``; RunError inside a run; RlmError of
-    phase ``internal`` for a defect.
+    Raises: ProviderError, also for a reply that is not whole (``reply_cut``, with its beginning in
+    ``detail["partial_text"]``, ``reply_filtered``, ``reply_refused``, ``reply_empty``); ConfigurationError
+    ``no_model``, ``model_of_the_run``; RunError inside a run; RlmError of phase ``internal`` for a defect.
     """
     said = conversation_of("messages", messages)
     agent = current_agent.get()
@@ -59,6 +61,9 @@ async def achat(
         max_output_tokens=max_output_tokens,
     )
     reply = await gate.send(provider, request, deadline=anyio.current_time() + time_limit)
+    problem = unfinished(reply)
+    if problem is not None:
+        raise problem
     return reply.text
 
 

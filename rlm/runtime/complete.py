@@ -321,6 +321,7 @@ def _result(agent: Agent, value: Any, error: RlmError | None, seconds: float) ->
         bound={} if error is None else bound,
         usage=run.account.spent(seconds),
         prompt_projection=agent.projection,
+        findings=tuple(run.account.findings),
         executable_only=tuple(sorted(tool.id for tool in run.toolbox.all if tool.id not in shown)),
         abandoned=run.workers.abandoned,
         run=run.id,

@@ -22,7 +22,8 @@ class Completion(Outcome):
     something went wrong. For the last two ``error`` is an error as data, and ``value`` the best that there was: the
     last value that the run bound, or None; ``bound`` holds all of them by name. ``usage`` is what was taken over the
     whole tree, ``prompt_projection`` what the root's last request showed. ``executable_only`` names the tools that
-    plans of the host could call but no request could show.
+    plans of the host could call but no request could show. ``findings`` are things to know that ended nothing, each
+    with ``kind`` and ``message``: ``usage_not_believed`` (with ``field``) where a server's count cannot be right.
     """
 
     status: Status
@@ -31,6 +32,7 @@ class Completion(Outcome):
     bound: dict[str, Any] = {}
     usage: Spent = Spent()
     prompt_projection: Projection | None = None
+    findings: tuple[dict[str, Any], ...] = ()
     executable_only: tuple[str, ...] = ()
     abandoned: tuple[str, ...] = ()
     run: str = ""

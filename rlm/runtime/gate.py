@@ -8,6 +8,7 @@ is applied, and here the exact bytes are recorded by hash. Nothing else in the l
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,15 +17,24 @@ from typing import Any
 import anyio
 
 from rlm.boundary import host_code
-from rlm.errors import ProviderError, RlmError, RunError
+from rlm.compiler.tokens import counter
+from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError
 from rlm.model.base import Noun
+from rlm.model.policy import DEFAULT_TOKENIZER
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest, Usage
 from rlm.providers.prices import Price
 from rlm.providers.retry import Retry
 from rlm.providers.wire import clean
+from rlm.runtime.bill import Bill
 from rlm.runtime.ledger import Account, Reservation
 
 ONCE = Retry(attempts=1)
+
+MOST_COUNTED = 262_144
+"""Characters of a reply that are counted; a longer one has as many tokens for each character as its beginning."""
+
+Ends = Callable[[ProviderReply | RlmError, Bill | None], None]
+"""Is called with the outcome of a request and what was charged for it; None where that is nothing."""
 
 
 class Sent(Noun):
@@ -40,18 +50,21 @@ class Sent(Noun):
 class Passage:
     """What the requests of a run draw on.
 
-    ``input_tokens`` are those of the finished request, as counted. ``slots`` bounds how many requests of the tree
-    are on their way at the same moment. ``attempt`` is called with what is about to leave, and returns what is to
-    be called with the outcome: the reply, or what went wrong.
+    ``input_tokens`` are those of the finished request, as counted by the ``tokenizer``, which counts the reply as
+    well. ``window`` is the model's, in tokens: usage above it is not believed. ``slots`` bounds how many requests of
+    the tree are on their way at the same moment. ``attempt`` is called with what is about to leave, and returns what
+    is to be called with the outcome: the reply, or what went wrong.
     """
 
     account: Account
     input_tokens: int
+    tokenizer: str = DEFAULT_TOKENIZER
+    window: int | None = None
     price: Price | None = None
     retry: Retry = ONCE
     rng: random.Random = field(default_factory=random.Random)
     slots: anyio.CapacityLimiter | None = None
-    attempt: Callable[[ProviderRequest, bytes, Reservation], Callable[[ProviderReply | RlmError], None]] | None = None
+    attempt: Callable[[ProviderRequest, bytes, Reservation], Ends] | None = None
 
 
 async def send(
@@ -120,7 +133,7 @@ async def _charged(
 ) -> ProviderReply:
     account = passage.account
     reservation = await _reserved(provider, request, deadline, passage)
-    told: Callable[[ProviderReply | RlmError], None] | None = None
+    told: Ends | None = None
     try:
         if reservation.output_tokens != request.max_output_tokens:
             request = request.model_copy(update={"max_output_tokens": reservation.output_tokens})
@@ -128,20 +141,46 @@ async def _charged(
         told = passage.attempt(request, body, reservation) if passage.attempt is not None else None
         reply = await _send(provider, request, body, deadline, record, on_text)
     except RlmError as problem:
-        if took_nothing(problem):
-            account.release(reservation)
-        else:
-            account.settle(reservation, Usage())
+        bill = _settled(problem, reservation, passage)
         if told is not None:
-            told(problem)
+            told(problem, bill)
         raise
     except BaseException:  # cancelled: what it has taken by now nobody knows
-        account.settle(reservation, Usage())
+        account.settle(reservation, None)
         raise
-    account.settle(reservation, reply.usage)
+    received = received_tokens(reply, passage.tokenizer)
+    bill = account.settle(reservation, reply.usage, received=received, window=passage.window)
     if told is not None:
-        told(reply)
+        told(reply, bill)
     return reply
+
+
+def _settled(problem: RlmError, reservation: Reservation, passage: Passage) -> Bill | None:
+    """What is charged for a request that failed; None for nothing."""
+    usage = _usage_in(problem)
+    if took_nothing(problem) and not (usage.input_tokens or usage.output_tokens):
+        passage.account.release(reservation)
+        return None
+    received = problem.detail.get("received_bytes")  # a text has no more tokens than bytes
+    received = min(received, reservation.output_tokens) if isinstance(received, int) else None
+    return passage.account.settle(reservation, usage, received=received, window=passage.window)
+
+
+def _usage_in(problem: RlmError) -> Usage:
+    """What a server said that a failed answer took."""
+    said = problem.detail.get("usage") if isinstance(problem, ProviderError) else None
+    try:
+        return Usage(**said) if isinstance(said, dict) else Usage()
+    except (ConfigurationError, TypeError):
+        return Usage()
+
+
+def received_tokens(reply: ProviderReply, tokenizer: str) -> int:
+    """Our own count of what a reply holds."""
+    text = "\n".join([reply.text, reply.refusal, *(f"{call.name} {call.arguments}" for call in reply.tool_calls)])
+    text = text.rstrip("\n")
+    counted = counter(tokenizer).count(text[:MOST_COUNTED])
+    return counted if len(text) <= MOST_COUNTED else math.ceil(counted * len(text) / MOST_COUNTED)
 
 
 async def _reserved(provider: Provider, request: ProviderRequest, deadline: float, passage: Passage) -> Reservation:

@@ -13,9 +13,13 @@ from typing import Any
 import anyio
 
 from rlm.errors import RunError
-from rlm.model.budget import Budget, Spent
+from rlm.model.budget import Budget, Spent, Tokens
 from rlm.providers.base import Usage
-from rlm.providers.prices import Price, cost_of
+from rlm.providers.prices import Price
+from rlm.runtime.bill import Bill, bill_of
+
+MOST_FINDINGS = 32
+"""Findings about replies that a run keeps; the trace has all of them."""
 
 LEAST_OUTPUT = 16
 """Tokens: a request that could not answer with so many is not sent."""
@@ -59,12 +63,13 @@ class Account:
     budget: Budget
     parent: Account | None = None
     counts: dict[str, int] = field(default_factory=dict)
-    input_tokens: int = 0
-    output_tokens: int = 0
+    counted: Tokens = field(default_factory=Tokens)
+    reported: Tokens = field(default_factory=Tokens)
+    charged: Tokens = field(default_factory=Tokens)
     cached_input_tokens: int = 0
     written_input_tokens: int = 0
     estimated_tokens: int = 0
-    cost_usd: float | None = None
+    findings: list[dict[str, Any]] = field(default_factory=list)
     reserved_tokens: int = 0
     reserved_input_tokens: int = 0
     reserved_cost: float = 0.0
@@ -145,8 +150,7 @@ class Account:
         """What to wait for where a reservation was refused only because of promises to others: it is set when one of
         them is kept. None where waiting is no use."""
         for account in self._line():
-            free = Account(account.budget, input_tokens=account.input_tokens, output_tokens=account.output_tokens)
-            free.cost_usd = account.cost_usd
+            free = Account(account.budget, charged=account.charged)
             if free._affordable_output(input_tokens, price) < LEAST_OUTPUT:
                 return None
         root = self._line()[-1]
@@ -167,37 +171,48 @@ class Account:
             root._freed.set()
             root._freed = None
 
-    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
-        """Charge what a provider reported; what it did not report costs as much as was reserved."""
+    def settle(
+        self, reservation: Reservation, usage: Usage | None, *, received: int | None = None, window: int | None = None
+    ) -> Bill:
+        """Charge a reply: the greater of what the server reported and our own count.
+
+        Args:
+            usage: what the server reported; None for nothing.
+            received: our own count of the reply, tokens; None where it did not arrive: what the server does not report
+                costs as much as was reserved then.
+            window: tokens of the model's window; a figure above it and the limit on output is not believed. None for
+                no such bound.
+        """
         self._close(reservation)
-        usage = usage or Usage()
-        said_in, said_out = usage.input_tokens, usage.output_tokens
-        taken_in = reservation.input_tokens if said_in is None else said_in
-        taken_out = reservation.output_tokens if said_out is None else said_out
-        guessed = (taken_in if said_in is None else 0) + (taken_out if said_out is None else 0)
-        complete = usage.model_copy(update={"input_tokens": taken_in, "output_tokens": taken_out})
-        cost = cost_of(complete, reservation.price)
+        bill = bill_of(
+            usage or Usage(),
+            (reservation.input_tokens, reservation.output_tokens),
+            reservation.price,
+            received=received,
+            most=None if window is None else window + reservation.output_tokens,
+        )
         for account in reservation.accounts:
-            account.input_tokens += taken_in
-            account.output_tokens += taken_out
-            account.cached_input_tokens += usage.cached_input_tokens or 0
-            account.written_input_tokens += usage.written_input_tokens or 0
-            account.estimated_tokens += guessed
-            if cost is not None:
-                account.cost_usd = (account.cost_usd or 0.0) + cost
+            account._take(bill.counted, bill.reported, bill.charged)
+            account.cached_input_tokens += bill.cached_input_tokens
+            account.written_input_tokens += bill.written_input_tokens
+            account.estimated_tokens += bill.estimated
+            account.findings += bill.findings[: MOST_FINDINGS - len(account.findings)]
+        return bill
+
+    def _take(self, counted: Tokens, reported: Tokens, charged: Tokens) -> None:
+        self.counted = self.counted.plus(counted)
+        self.reported = self.reported.plus(reported)
+        self.charged = self.charged.plus(charged)
 
     def charge(self, spent: Spent) -> None:
         """Charge what was taken at another time, all at once; no cap refuses it."""
         for account in self._line():
             for what in ("model_calls", "tool_calls", "context_ops", "children", "iterations", "steps"):
                 account.counts[what] = account.counts.get(what, 0) + getattr(spent, what)
-            account.input_tokens += spent.input_tokens
-            account.output_tokens += spent.output_tokens
+            account._take(counted_of(spent), spent.reported, spent.charged)
             account.cached_input_tokens += spent.cached_input_tokens
             account.written_input_tokens += spent.written_input_tokens
             account.estimated_tokens += spent.estimated_tokens
-            if spent.cost_usd is not None:
-                account.cost_usd = (account.cost_usd or 0.0) + spent.cost_usd
 
     def release(self, reservation: Reservation) -> None:
         """Give a reservation back: the request never left, or the other side says that it took nothing."""
@@ -207,13 +222,13 @@ class Account:
 
     @property
     def tokens(self) -> int:
-        """Tokens that are spent or promised."""
-        return self.input_tokens + self.output_tokens + self.reserved_tokens
+        """Tokens that are charged or promised."""
+        return self.charged.total_tokens + self.reserved_tokens
 
     @property
     def cost(self) -> float:
-        """USD that are spent or promised."""
-        return (self.cost_usd or 0.0) + self.reserved_cost
+        """USD that are charged or promised."""
+        return (self.charged.cost_usd or 0.0) + self.reserved_cost
 
     def left(self) -> dict[str, Any]:
         """What may still be taken, by budget field; the least of this account and those above."""
@@ -231,12 +246,14 @@ class Account:
         """What was taken so far; open reservations are not in it."""
         return Spent(
             model_calls=self.counts.get("model_calls", 0),
-            input_tokens=self.input_tokens,
-            output_tokens=self.output_tokens,
+            input_tokens=self.counted.input_tokens,
+            output_tokens=self.counted.output_tokens,
             cached_input_tokens=self.cached_input_tokens,
             written_input_tokens=self.written_input_tokens,
             estimated_tokens=self.estimated_tokens,
-            cost_usd=self.cost_usd,
+            cost_usd=self.counted.cost_usd,
+            reported=self.reported,
+            charged=self.charged,
             context_ops=self.counts.get("context_ops", 0),
             tool_calls=self.counts.get("tool_calls", 0),
             children=self.counts.get("children", 0),
@@ -245,17 +262,23 @@ class Account:
             seconds=seconds,
         )
 
-    def charged(self) -> Spent:
+    def at_most(self) -> Spent:
         """What this account will have taken once all that is on its way is cancelled: what was taken so far, and every
         open reservation whole."""
-        spent, promised = self.spent(0.0), self.reserved_tokens
-        cost = spent.cost_usd if not self.reserved_cost else (spent.cost_usd or 0.0) + self.reserved_cost
+        spent = self.spent(0.0)
+        promised = Tokens(
+            input_tokens=self.reserved_input_tokens,
+            output_tokens=self.reserved_tokens - self.reserved_input_tokens,
+            cost_usd=self.reserved_cost or None,
+        )
+        counted = self.counted.plus(promised)
         return spent.model_copy(
             update={
-                "input_tokens": spent.input_tokens + self.reserved_input_tokens,
-                "output_tokens": spent.output_tokens + promised - self.reserved_input_tokens,
-                "estimated_tokens": spent.estimated_tokens + promised,
-                "cost_usd": cost,
+                "input_tokens": counted.input_tokens,
+                "output_tokens": counted.output_tokens,
+                "cost_usd": counted.cost_usd,
+                "estimated_tokens": spent.estimated_tokens + self.reserved_tokens,
+                "charged": self.charged.plus(promised),
             }
         )
 
@@ -284,6 +307,11 @@ class Account:
                 return spent_out("max_total_tokens", account.budget.max_total_tokens, account.tokens, input_tokens)
         account = min(self._line(), key=lambda each: each._affordable_output(input_tokens, price))
         return spent_out("max_cost_usd", account.budget.max_cost_usd, round(account.cost, 6), input_tokens)
+
+
+def counted_of(spent: Spent) -> Tokens:
+    """The best that is known of what was taken."""
+    return Tokens(input_tokens=spent.input_tokens, output_tokens=spent.output_tokens, cost_usd=spent.cost_usd)
 
 
 def spent_out(field: str, limit: float, taken: float, wanted: int | None = None) -> RunError:

@@ -10,6 +10,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
@@ -25,11 +26,14 @@ from rlm.runtime.plan.expressions import size_of, units_of
 from rlm.runtime.plan.machine import UNITS_PER_STEP
 from rlm.runtime.plan.schemas import mismatch
 from rlm.runtime.plan.validate import problem_of_json
+from rlm.runtime.reply_json import material_of, read_value, without_thoughts
 from rlm.runtime.roles import CALLING, CONTEXT, MODEL, RECURSE, TOOL, Role, own_units
 from rlm.runtime.run import Asked
+from rlm.runtime.unfinished import unfinished
 from rlm.tools.execute import execute
 
 if TYPE_CHECKING:
+    from rlm.providers.base import ProviderReply
     from rlm.runtime.agent import Agent
     from rlm.runtime.ledger import Account
     from rlm.tools.outcome import ToolOutcome
@@ -141,11 +145,11 @@ class Operations:
         if schema is not None and not self.run.speaker(Role.LEAF).provider.enforces_schema:
             parts = [*parts, f"\n\nReply with JSON that follows this schema: {json.dumps(schema)}"]
         tail = [{"role": "user", "content": message(*parts)}]
-        text, problem = await self._asked(tail, schema, call, needs=needs), None
+        reply, material = await self._asked(tail, schema, call, needs=needs)
         if schema is None:
-            return text
+            return without_thoughts(reply.text)
         for attempt in range(self.run.options.max_repairs + 1):
-            value, problem = _following(text, schema)
+            value, problem = read_value(reply.text, partial(_problem, schema), material)
             if problem is None:
                 return value
             if attempt < self.run.options.max_repairs:
@@ -156,11 +160,12 @@ class Operations:
                 )
                 again = [
                     *tail,
-                    {"role": "assistant", "content": words(text[:4000])},
+                    {"role": "assistant", "content": words(reply.text[:4000])},
                     {"role": "user", "content": refused},
                 ]
-                text = await self._asked(again, schema, f"{call}~{attempt + 1}", needs=needs)
-        raise RunError("invalid_value", f"the reply does not follow the schema: {problem}", {"reply": text[:500]})
+                reply, _ = await self._asked(again, schema, f"{call}~{attempt + 1}", needs=needs)
+        detail = {"reply": reply.text[:500]}
+        raise RunError("invalid_value", f"the reply does not follow the schema: {problem}", detail)
 
     async def _asked(
         self,
@@ -171,7 +176,8 @@ class Operations:
         needs: str,
         role: Role = Role.LEAF,
         account: Account | None = None,
-    ) -> str:
+    ) -> tuple[ProviderReply, str]:
+        """A whole reply, and the texts of its request. Raises: ProviderError for a reply that is not whole."""
         agent = self.agent
         asked = Asked(
             call=call,
@@ -187,14 +193,19 @@ class Operations:
         )
         view = await self.run.compiled(asked)
         reply = await self.run.ask(asked, view, schema)
-        return reply.text
+        problem = unfinished(reply)
+        if problem is not None:
+            raise problem
+        return reply, material_of(view.messages("text"))
 
     async def chat(self, messages: tuple[Message, ...], *, call: str) -> str:
-        """The reply of the leaf model to somebody's own messages."""
+        """The reply of the leaf model to the messages of a handler. Raises: ProviderError, also for a reply that is not
+        whole."""
         self.require(MODEL, "a request of a handler")
         tail = [{"role": message.role, "content": message.content} for message in messages]
         needs = tail[-1]["content"] if tail else ""
-        return await self._asked(tail, None, call, needs=needs, role=Role.GUEST, account=current_purse.get())
+        reply, _ = await self._asked(tail, None, call, needs=needs, role=Role.GUEST, account=current_purse.get())
+        return reply.text
 
     async def _parts(self, prompt: Prompt) -> list[str | Foreign]:
         """The words of a prompt, and blocks for its material and for the documents of the contexts in it."""
@@ -250,7 +261,7 @@ class Operations:
                 outcome = await replay.tool(self.call, arguments)
         except BaseException:
             with suppress(RunError):  # the trace cannot be written: that is known already
-                took = purse.charged().model_dump(mode="json", exclude_defaults=True)
+                took = purse.at_most().model_dump(mode="json", exclude_defaults=True)
                 trace.event("interrupted", call=self.call, tool=tool.id, took=took)
             raise
         if trace.wanted:
@@ -293,25 +304,7 @@ def _of_a_tool(problem: RlmError, tool: Tool) -> RlmError:
     return problem
 
 
-def _json_in(text: str) -> Any:
-    """The JSON of a reply: the whole, or the first object or list in it. Raises: ValueError, RecursionError."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
-        if start < 0:
-            raise
-        return json.JSONDecoder(strict=False).raw_decode(text, start)[0]
-
-
-def _following(text: str, schema: dict[str, Any]) -> tuple[Any, str | None]:
-    """The value in a reply that should follow a schema, and what is wrong with it."""
-    try:
-        value = _json_in(text)
-    except (ValueError, RecursionError):
-        return None, "it holds no JSON"
+def _problem(schema: dict[str, Any], value: Any) -> str | None:
+    """What is wrong with a value that should follow a schema."""
     no_json = problem_of_json(value)  # Python reads NaN, lone surrogates and any depth as JSON
-    if no_json is not None:
-        return None, str(no_json)
-    broken = mismatch(schema, value)
-    return (value, None) if broken is None else (None, broken)
+    return mismatch(schema, value) if no_json is None else str(no_json)

@@ -27,7 +27,8 @@ from rlm.providers import resolve
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest
 from rlm.providers.prices import Price, price_of
 from rlm.runtime import gate
-from rlm.runtime.gate import Passage
+from rlm.runtime.bill import Bill
+from rlm.runtime.gate import Ends, Passage
 from rlm.runtime.ledger import Account, Reservation
 from rlm.runtime.options import Options
 from rlm.runtime.roles import Role, agent_policy
@@ -275,6 +276,8 @@ class Run:
         passage = Passage(
             account=asked.account,
             input_tokens=size,
+            tokenizer=view.policy.tokenizer,
+            window=view.policy.window,
             price=speaker.price,
             retry=self.options.retry,
             rng=self.rng,
@@ -295,13 +298,11 @@ class Run:
 
     def _attempt(
         self, asked: Asked, view: CompiledContext, provider: Provider
-    ) -> Callable[[ProviderRequest, bytes, Reservation], Callable[[ProviderReply | RlmError], None]]:
+    ) -> Callable[[ProviderRequest, bytes, Reservation], Ends]:
         """Records each attempt of a request, and what came of it."""
         units = view.units
 
-        def begins(
-            request: ProviderRequest, body: bytes, reservation: Reservation
-        ) -> Callable[[ProviderReply | RlmError], None]:
+        def begins(request: ProviderRequest, body: bytes, reservation: Reservation) -> Ends:
             trace = self.trace
             key = request_key(request) if trace.kept else ""
             digest = trace.body(body) if trace.wanted else ""
@@ -322,20 +323,26 @@ class Run:
                 left=_left(asked),
             )
 
-            def ends(outcome: ProviderReply | RlmError) -> None:
+            def ends(outcome: ProviderReply | RlmError, bill: Bill | None) -> None:
+                row: dict[str, Any] = {"call": asked.call, "request": key, **_billed(bill)}
                 if isinstance(outcome, RlmError):
-                    trace.event("reply", call=asked.call, request=key, error=outcome.to_dict())
+                    trace.event("reply", **row, error=outcome.to_dict())
                     return
                 reply = outcome.model_dump(mode="json")
-                usage = reply.pop("usage")
-                stored = trace.body(reply) if trace.wanted else ""
-                left = _left(asked)
-                cost = self.account.cost_usd
-                trace.event("reply", call=asked.call, request=key, body=stored, usage=usage, left=left, cost_usd=cost)
+                row["usage"] = reply.pop("usage")
+                row["body"] = trace.body(reply) if trace.wanted else ""
+                trace.event("reply", **row, left=_left(asked), cost_usd=self.account.counted.cost_usd)
 
             return ends
 
         return begins
+
+
+def _billed(bill: Bill | None) -> dict[str, Any]:
+    """What was charged for a request, and what was not believed of its usage."""
+    if bill is None:
+        return {}
+    return {"charged": bill.charged.model_dump(), **({"findings": bill.findings} if bill.findings else {})}
 
 
 def _left(asked: Asked) -> dict[str, Any]:

@@ -142,8 +142,10 @@ def test_lone_surrogates_are_replaced() -> None:
     ("said", "usage"),
     [
         (None, Usage()),
-        ("many", Usage()),
-        ({"input_tokens": -1, "output_tokens": True}, Usage()),
+        ("many", Usage(unread=("input_tokens", "output_tokens"))),
+        ({"input_tokens": -1, "output_tokens": True}, Usage(unread=("input_tokens", "output_tokens"))),
+        ({"input_tokens": 4.0, "output_tokens": 2.0}, Usage(input_tokens=4, output_tokens=2)),
+        ({"input_tokens": 4, "output_tokens": 2, "total_tokens": 90}, Usage(input_tokens=4, output_tokens=86)),
         ({"input_tokens": 4}, Usage(input_tokens=4)),
         ({"output_tokens": 4, "cache_read_input_tokens": 9}, Usage(output_tokens=4, cached_input_tokens=9)),
         ({"input_tokens": 4, "cache_creation_input_tokens": None}, Usage(input_tokens=4)),
@@ -153,7 +155,7 @@ def test_lone_surrogates_are_replaced() -> None:
         ),
         (
             {"input_tokens": 4, "cache_creation_input_tokens": 7, "cache_creation": {"ephemeral_1h_input_tokens": "x"}},
-            Usage(input_tokens=11, written_input_tokens=7),
+            Usage(input_tokens=11, written_input_tokens=7, unread=("hour_input_tokens",)),
         ),
         ({"input_tokens": 4, "cache_creation": {}}, Usage(input_tokens=4)),
     ],
@@ -170,10 +172,11 @@ def test_usage_is_what_was_said_and_never_a_guess(said: Any, usage: Usage) -> No
         ("max_tokens", "length"),
         ("model_context_window_exceeded", "length"),
         ("tool_use", "tool_calls"),
-        ("refusal", "content_filter"),
-        ("pause_turn", "other"),
+        ("refusal", "refusal"),
+        ("pause_turn", "pause"),
         (None, "other"),
-        ([], "other"),
+        ([], "unknown"),
+        ("wat", "unknown"),
     ],
 )
 def test_finish_reasons_are_a_closed_vocabulary(said: Any, finish: str) -> None:

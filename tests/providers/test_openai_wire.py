@@ -103,9 +103,33 @@ def test_arguments_that_a_server_parsed_or_left_out() -> None:
     ("said", "usage"),
     [
         (None, Usage()),
-        ("many", Usage()),
-        ({"prompt_tokens": -1, "completion_tokens": True, "cost": "free"}, Usage()),
-        ({"prompt_tokens": 4, "cost": float("inf")}, Usage(input_tokens=4)),
+        ("many", Usage(unread=("input_tokens", "output_tokens"))),
+        (
+            {"prompt_tokens": -1, "completion_tokens": True, "cost": "free"},
+            Usage(unread=("input_tokens", "output_tokens", "cost_usd")),
+        ),
+        ({"prompt_tokens": 4, "cost": float("inf")}, Usage(input_tokens=4, unread=("cost_usd",))),
+        ({"prompt_tokens": 1000.0, "completion_tokens": 100.0}, Usage(input_tokens=1000, output_tokens=100)),
+        ({"prompt_tokens": 4.5, "completion_tokens": "4"}, Usage(unread=("input_tokens", "output_tokens"))),
+        ({"prompt_tokens": float("nan"), "completion_tokens": 1e30}, Usage(unread=("input_tokens", "output_tokens"))),
+        ({"input_tokens": 3, "output_tokens": 2}, Usage(input_tokens=3, output_tokens=2)),
+        ({"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}, Usage(input_tokens=3, output_tokens=2)),
+        ({"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 9}, Usage(input_tokens=3, output_tokens=6)),
+        ({"prompt_tokens": 3, "total_tokens": 9}, Usage(input_tokens=3, output_tokens=6)),
+        ({"completion_tokens": 2, "total_tokens": 9}, Usage(input_tokens=7, output_tokens=2)),
+        ({"total_tokens": 9}, Usage(input_tokens=9)),
+        (
+            {"prompt_tokens": 3, "completion_tokens": 2, "completion_tokens_details": {"reasoning_tokens": 5}},
+            Usage(input_tokens=3, output_tokens=7),
+        ),
+        (
+            {"prompt_tokens": 3, "completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 5}},
+            Usage(input_tokens=3, output_tokens=9),
+        ),
+        (
+            {"prompt_tokens": 3, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 50}},
+            Usage(input_tokens=53, output_tokens=2, cached_input_tokens=50),
+        ),
         ({"completion_tokens": 4, "cost": 0}, Usage(output_tokens=4, cost_usd=0.0)),
     ],
 )
@@ -134,7 +158,21 @@ def test_what_is_no_reply_says_where_it_differs(value: Any, where: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "finish"), [("stop", "stop"), ("length", "length"), ("content_filter", "content_filter"), (None, "other")]
+    ("said", "finish"),
+    [
+        ("stop", "stop"),
+        ("length", "length"),
+        ("content_filter", "content_filter"),
+        (None, "other"),
+        ("", "other"),
+        ("STOP", "stop"),
+        ("MAX_TOKENS", "length"),
+        ("SAFETY", "content_filter"),
+        ("pause_turn", "pause"),
+        ("refusal", "refusal"),
+        ("wat", "unknown"),
+        (7, "unknown"),
+    ],
 )
 def test_finish_reasons_are_a_closed_vocabulary(said: Any, finish: str) -> None:
     value = {"choices": [{"message": {"content": "x"}, "finish_reason": said}]}

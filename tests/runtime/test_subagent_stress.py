@@ -283,8 +283,9 @@ def envelopes(value: list[dict[str, Any]], names: list[str]) -> Iterator[tuple[s
 
 
 def ledger_of(seen: Watched) -> tuple[int, int]:
-    """Tokens that the run must have been charged, and how many of them nobody told: what a reply said it took; what was
-    reserved where it said nothing, broke, or was not waited for; nothing where the request was refused."""
+    """Tokens that the run must have been charged, and how many of them nobody told: what a reply said it took; our own
+    count where it said nothing; what was reserved where it broke or was not waited for; nothing where the request was
+    refused."""
     under_way: dict[str, list[int]] = {}
     total = guessed = 0
     for row in seen.events:
@@ -294,13 +295,18 @@ def ledger_of(seen: Watched) -> tuple[int, int]:
         elif row["event"] == "reply":
             reserved = under_way.pop(row["call"])
             if "error" in row:
-                cost = 0 if refused(row["error"]) else sum(reserved)
-                total, guessed = total + cost, guessed + cost
-            for name, most in zip(("input_tokens", "output_tokens"), reserved, strict=True):
-                if "usage" in row:
-                    told = row["usage"][name]
-                    total += most if told is None else told
-                    guessed += most if told is None else 0
+                assert ("charged" not in row) == refused(row["error"])
+                if refused(row["error"]):
+                    continue
+                detail = row["error"]["detail"]
+                told = {"input_tokens": None, "output_tokens": None, **detail.get("usage", {})}
+                received = detail.get("received_bytes", reserved[1])
+                own = (reserved[0], min(received, reserved[1]))
+            else:
+                told, own = row["usage"], (reserved[0], row["charged"]["output_tokens"])
+            for name, most in zip(("input_tokens", "output_tokens"), own, strict=True):
+                total += most if told[name] is None else told[name]
+                guessed += most if told[name] is None else 0
     left = sum(sum(reserved) for reserved in under_way.values())
     return total + left, guessed + left
 

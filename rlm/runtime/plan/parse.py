@@ -14,6 +14,7 @@ from typing import Any
 
 from rlm.model.plan import PlanError, PlanProblem
 from rlm.runtime.plan.problems import SHOWN, names_of, shown, type_name
+from rlm.runtime.reply_json import Candidate, is_quoted, scan, squeezed, without_thoughts
 
 MAX_CHARS = 262_144
 """Characters of a reply; a longer one is refused unread."""
@@ -21,37 +22,44 @@ MAX_CHARS = 262_144
 MAX_DEPTH = 64
 """Levels of lists and objects in a plan."""
 
-MAX_STARTS = 1000
-"""Places of a reply where JSON might begin; the rest is not looked at."""
-
 SHAPE = '{"steps": [{"op": ...}, ...]}'
 
 _INTEGER_DIGITS = 400
-_START = re.compile(r"""\{\s*["'}]|\{\s*(?:steps|op)\s*:|\[\s*\{""")
 _PLAN_AT_ONCE = re.compile(r"""(?:\[\s*)?\{\s*["']?(?:steps|op)["']?\s*:""")
 _PLAN_WITHIN = re.compile(r""""(?:steps|op)"\s*:""")
 
 
-def parse(text: str) -> dict[str, Any]:
-    """The plan that stands in a reply, in its normal form.
+def parse(text: str, material: str = "") -> dict[str, Any]:
+    """The plan that stands in a reply outside of the model's thinking, in its normal form.
+
+    A plan acts, so one is wanted where several differ; of several values, the last one counts (``reply_json``).
+
+    Args:
+        material: the texts of the request. A plan that occurs in them word for word is a quotation, unless it is the
+            whole reply.
 
     Raises:
-        PlanError: ``no_plan``, ``several_plans``, ``invalid_json``, ``duplicate_key``, ``too_large``, ``too_deep``.
+        PlanError: ``no_plan``, ``several_plans``, ``quoted_plan``, ``invalid_json``, ``duplicate_key``, ``too_large``,
+            ``too_deep``.
     """
     if len(text) > MAX_CHARS:
         raise _error("too_large", "the reply is too long to be a plan", f"<= {MAX_CHARS} characters", str(len(text)))
     reader = _Reader(text)
     values = reader.values()
-    plans = [value for value in values if _is_plan(value)] or [value for value in values if _is_steps(value)]
-    if not plans:
-        raise _no_plan(text, values)
-    if any(depth_of(plan) > MAX_DEPTH for plan in plans):
+    found = [each for each in values if _is_plan(each[1])] or [each for each in values if _is_steps(each[1])]
+    if not found:
+        raise _no_plan(text, [value for _, value in values])
+    own = [value for candidate, value in found if candidate.alone or not reader.quotes(candidate, material)]
+    if not own:
+        message = "the plan in the reply stands word for word in the request, so that it counts as a quotation"
+        raise _error("quoted_plan", message, "one plan of your own; the same one only as the whole reply")
+    if any(depth_of(plan) > MAX_DEPTH for plan in own):
         raise _error("too_deep", "the plan is nested too deeply", f"<= {MAX_DEPTH} levels")
-    if len({json.dumps(plan, sort_keys=True) for plan in plans}) > 1:
-        raise _error("several_plans", f"the reply holds {len(plans)} plans; write one", f"one {SHAPE}")
+    if len({json.dumps(plan, sort_keys=True) for plan in own}) > 1:
+        raise _error("several_plans", f"the reply holds {len(own)} plans; write one", f"one {SHAPE}")
     if reader.twice:
         raise _error("duplicate_key", f"an object has the key {shown(reader.twice[0])} twice")
-    plan: dict[str, Any] = normalise(plans[0])
+    plan: dict[str, Any] = normalise(own[0])
     return plan
 
 
@@ -106,7 +114,7 @@ def _means_plan(value: Any) -> bool:
 
 
 class _Reader:
-    """Finds the JSON objects and lists of objects of a text, outermost only."""
+    """Reads the JSON objects and lists of a reply, outermost only."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -114,23 +122,25 @@ class _Reader:
         # Raw line ends and tabs inside strings are taken for what they are: nothing else can be meant.
         self._decoder = json.JSONDecoder(strict=False, object_pairs_hook=self._object, parse_int=_integer)
 
-    def values(self) -> list[Any]:
+    def values(self) -> list[tuple[Candidate, Any]]:
         """Raises: PlanError where something that wants to be a plan is no JSON; its parts are not looked at."""
-        found, at = [], 0
-        for _ in range(MAX_STARTS):
-            start = _START.search(self.text, at)
-            if start is None:
-                break
-            try:
-                value, at = self._decoder.raw_decode(self.text, start.start())
-                found.append(value)
-            except json.JSONDecodeError as problem:
-                if self._wants_to_be_plan(start.start(), problem.pos):
-                    raise self._invalid(problem) from None
-                at = max(problem.pos, start.start() + 1)
-            except RecursionError:
-                raise _error("too_deep", "the reply is nested too deeply", f"<= {MAX_DEPTH} levels") from None
-        return found
+        found = scan(self.text)
+        for start, reached in found.broken:
+            if self._wants_to_be_plan(start, reached):
+                raise self._invalid(start, found.levels)
+        return [(each, self._decoded(each.start, found.levels)) for each in found.candidates]
+
+    def quotes(self, candidate: Candidate, material: str) -> bool:
+        """Whether a candidate occurs in the material word for word."""
+        return bool(material) and is_quoted(self.text[candidate.start : candidate.end], squeezed(material))
+
+    def _decoded(self, start: int, levels: int) -> Any:
+        try:
+            return self._decoder.raw_decode(self.text, start)[0]
+        except json.JSONDecodeError:
+            raise self._invalid(start, levels) from None
+        except RecursionError:
+            raise self._too_deep() from None
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
@@ -142,13 +152,25 @@ class _Reader:
     def _wants_to_be_plan(self, start: int, reached: int) -> bool:
         return bool(_PLAN_AT_ONCE.match(self.text, start) or _PLAN_WITHIN.search(self.text, start, reached))
 
-    def _invalid(self, problem: json.JSONDecodeError) -> PlanError:
+    def _invalid(self, start: int, levels: int) -> PlanError:
+        if levels > MAX_DEPTH:
+            return self._too_deep()
+        try:
+            self._decoder.raw_decode(self.text, start)
+        except json.JSONDecodeError as reason:
+            problem = reason
+        except RecursionError:
+            return self._too_deep()
         rest = self.text[problem.pos :]
         cut = not rest.strip() or problem.msg.startswith("Unterminated")
         what = "the plan ends in the middle" if cut else f"the plan is no valid JSON: {problem.msg}"
         where = f"line {problem.lineno}, column {problem.colno} of the reply"
         near = self.text[max(0, problem.pos - 40) : problem.pos + 20]
         return _error("invalid_json", f"{what} ({where})", "valid JSON", f"... {shown(near)} ...")
+
+    @staticmethod
+    def _too_deep() -> PlanError:
+        return _error("too_deep", "the reply is nested too deeply", f"<= {MAX_DEPTH} levels")
 
 
 def _integer(digits: str) -> int | float:
@@ -157,7 +179,7 @@ def _integer(digits: str) -> int | float:
 
 def _no_plan(text: str, values: list[Any]) -> PlanError:
     expected = f"a JSON object {SHAPE}"
-    said = text.strip()
+    said = without_thoughts(text).strip()
     if not said:
         return _error("no_plan", "the reply is empty", expected, "nothing")
     objects = [value for value in values if isinstance(value, dict)]

@@ -44,9 +44,9 @@ def validate(data: Any, frame: Frame) -> ValidPlan:
     return ValidPlan(data=data, tools=tuple(sorted(check.tools)), limits=frame.limits)
 
 
-def read(text: str, frame: Frame) -> ValidPlan:
-    """The plan in a reply, checked: ``validate(parse(text), frame)``. Raises: PlanError."""
-    return validate(parse(text), frame)
+def read(text: str, frame: Frame, material: str = "") -> ValidPlan:
+    """The plan in a reply, checked: ``validate(parse(text, material), frame)``. Raises: PlanError."""
+    return validate(parse(text, material), frame)
 
 
 def problem_of_json(data: Any) -> PlanProblem | None:
