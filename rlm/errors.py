@@ -193,8 +193,8 @@ class RunError(RlmError):
     """A run, or a part of one, that could not go on.
 
     ``kind``: ``timeout``, ``cancelled``, ``budget_exhausted`` and ``max_iterations`` (``detail`` has the budget
-    ``field``, ``limit``, ``taken``), ``operation_not_allowed``, ``cycle``, ``no_valid_plan``, ``invalid_value``,
-    ``output_too_large``, ``replay_differs``, ``trace_failed``.
+    ``field``, ``limit``, ``taken``), ``operation_not_allowed``, ``cycle``, ``no_valid_plan``, ``no_progress``,
+    ``invalid_value``, ``output_too_large``, ``replay_differs``, ``trace_failed``.
     """
 
     phase = "runtime"

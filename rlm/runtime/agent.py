@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 SUBAGENT = "rlm_subagent"
 """The tool that makes children; where there may be none, it is withheld."""
 
+MOST_REPEATS = 3
+"""A plan that has the same result so many times ends the agent's run: further turns would cost and bring nothing."""
+
 COMPACT_SHARE = 2
 """A conversation that takes more than one part in two of the room is compacted."""
 
@@ -95,6 +98,7 @@ class Agent:
     projection: Projection | None = None
     living: set[anyio.CancelScope] = field(default_factory=set)
     names: Counter[str] = field(default_factory=Counter)
+    results: Counter[str] = field(default_factory=Counter)
 
     # -- what it may do -----------------------------------------------------------------------------
 
@@ -146,13 +150,34 @@ class Agent:
                 if problem is None:
                     return ending.value
                 ending = Failed(problem.to_dict(), "the value of `final`", self.partial())
+            repeats = self._repeats(plan, ending)
             if isinstance(ending, Observe):
-                said.observed(reply, ending.values)
+                said.observed(reply, ending.values, repeated=repeats > 1)
                 needs = ending.needs or needs
-            elif ending.terminal or _is_last_turn(self.run.left(f"{self.id}.{self.turn}:end", self.account)):
+            elif _is_last_turn(self.run.left(f"{self.id}.{self.turn}:end", self.account)):
                 raise error_of(ending.error)
             else:
-                said.failed(reply, ending.path, ending.error, self.partial())
+                said.failed(reply, ending.path, ending.error, self.partial(), repeated=repeats > 1)
+
+    def _repeats(self, plan: ValidPlan, ending: Observe | Failed) -> int:
+        """Count how often this plan has had this result, this time included.
+
+        A failure is the same where the step and the kind are: messages may hold times and ids of requests.
+
+        Raises: RunError ``no_progress`` the third time; what ended the run, where the plan failed so.
+        """
+        if isinstance(ending, Failed):
+            if ending.terminal:
+                raise error_of(ending.error)
+            result: Any = [ending.path, ending.error.get("phase"), ending.error.get("kind")]
+        else:
+            result = dict(ending.values)
+        key = digest_of([plan.data, result])
+        self.results[key] += 1
+        if self.results[key] >= MOST_REPEATS:
+            what = f"the same plan had the same result {MOST_REPEATS} times"
+            raise RunError("no_progress", what, {"repeats": MOST_REPEATS, "turn": self.turn})
+        return self.results[key]
 
     async def _turns(self) -> None:
         """The next turn. Raises: RunError ``max_iterations``."""

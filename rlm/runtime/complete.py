@@ -47,7 +47,7 @@ REPLAY_GRACE = 0.3
 """Seconds that a replay may take longer than the recorded run was allowed to: it ends where that one was stopped, and
 by its own deadline only where it does not come there in time."""
 
-ENDED_FROM_OUTSIDE = frozenset({"timeout", "cancelled", "budget_exhausted", "max_iterations"})
+ENDED_FROM_OUTSIDE = frozenset({"timeout", "cancelled", "budget_exhausted", "max_iterations", "no_progress"})
 """Kinds of runtime errors after which a result is ``partial``: nobody did anything wrong."""
 
 

@@ -25,6 +25,11 @@ MAX_REPLY = 4_000
 KEPT_TURNS = 3
 """So many turns stay as they were when older ones are compacted."""
 
+REPEATED = (
+    "# No progress\nThis plan has had this result before. Plan something else, or end with `final`: a third time ends "
+    "the run.\n"
+)
+
 Said = dict[str, str]
 
 
@@ -55,21 +60,23 @@ class Conversation:
     turns: list[Turn] = field(default_factory=list)
     compacted: int = 0
 
-    def observed(self, reply: str, values: Mapping[str, Any]) -> None:
-        """A plan ran and wanted to see values."""
+    def observed(self, reply: str, values: Mapping[str, Any], *, repeated: bool = False) -> None:
+        """Add a plan that ran, with the values that it shows; ``repeated``: it showed them before."""
         self._settle_refusals()
         most = max(200, min(MAX_SHOWN, MAX_TOLD // max(1, len(values))))
         rows = [row(row_label(name), value, most) for name, value in values.items()]
         seen = rows_block("observed", rows) if rows else "(nothing)"
-        self.turns.append(Turn(reply, message("# Observed\n", seen)))
+        self.turns.append(Turn(reply, message("# Observed\n", seen) + (REPEATED if repeated else "")))
 
-    def failed(self, reply: str, path: str, error: Mapping[str, Any], bound: Iterable[str]) -> None:
-        """A plan failed at a step."""
+    def failed(
+        self, reply: str, path: str, error: Mapping[str, Any], bound: Iterable[str], *, repeated: bool = False
+    ) -> None:
+        """Add a plan that failed at a step; ``repeated``: it failed so before."""
         self._settle_refusals()
         names = ", ".join(bound) or "nothing"
         block = value_block("error", dict(error), MAX_SHOWN)
         text = message(f"# The plan failed at {text_row(path)}\n", block, f"Bound until then: {names}\n")
-        self.turns.append(Turn(reply, text))
+        self.turns.append(Turn(reply, text + (REPEATED if repeated else "")))
 
     def refused(self, reply: str, problems: Iterable[PlanProblem]) -> None:
         """A reply was no plan that may run."""

@@ -47,7 +47,7 @@ class Clock:
 def test_a_cost_cap_holds_against_a_model_that_never_finishes(server, wire):
     """A cap of $0.60 (a peer spent $1.30)."""
     price = Price(input_per_million=100, output_per_million=400)
-    server.script(lambda _: answers(plan(observe("again")), cost=None))
+    server.script(lambda _: answers(plan(observe(f"again {len(server.requests)}")), cost=None))
     result = rlm.complete(
         "x",
         model=provider(server, wire),
