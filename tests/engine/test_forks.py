@@ -43,7 +43,7 @@ def told():
     began = time.monotonic()
     catalog.add(rlm.Unit("tool:mine", description="of the child"))  # a lock that a thread of the parent may hold
     len(catalog.snapshot().units)
-    rlm.Catalog().destroy()
+    catalog.destroy()
     words = [first]
     if sys.argv[1] == "warm":
         words.append(rlm.complete("x", model=ScriptedProvider([plan])).error["kind"])
