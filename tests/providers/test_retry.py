@@ -8,7 +8,7 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rlm.errors import ConfigurationError, ProviderError
@@ -62,6 +62,7 @@ def test_what_the_other_side_asked_for_is_waited_in_full_beyond_the_cap_too() ->
     assert Retry(jitter="none").delay(1, an_error(after=30), rng(), left=LONG) == 30.5
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)  # a busy machine is slow to draw
 @given(
     attempt=st.integers(1, 25),
     after=st.none() | st.floats(0, 1e9),

@@ -111,11 +111,6 @@ class HTTPServer(Noun):
         return value
 
     @property
-    def host(self) -> str:
-        """The name in the URL."""
-        return urlsplit(self.url).hostname or ""
-
-    @property
     def place(self) -> str:
         """The URL without what may be secret in it: user, password and query."""
         parts = urlsplit(self.url)
