@@ -145,7 +145,7 @@ def test_the_last_turn_says_that_it_is_the_last_and_offers_no_observe(server):
     assert '"observe"' not in json.dumps(server.requests[1].json["response_format"])
 
 
-def test_unknown_usage_is_charged_at_the_reservation(server, wire):
+def test_usage_that_is_not_reported_is_charged_at_our_own_count(server, wire):
     server.script(lambda _: answers(plan(final("ok")), usage=None))
     result = rlm.complete("x", model=provider(server, wire))
     assert result.usage.estimated_tokens == result.usage.total_tokens > server.tokens_in + server.tokens_out
