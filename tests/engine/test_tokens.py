@@ -94,9 +94,9 @@ def test_the_reader_never_goes_deeper_than_the_tokenizer_says(tmp_path: Path) ->
         counts = map(int, lines[-1].removeprefix("done ").split())
         texts, accepted, read, mixed = (a + b for a, b in zip((texts, accepted, read, mixed), counts, strict=True))
     assert texts == TEXTS
-    assert accepted > texts / 2
+    assert accepted > texts / 3
     assert read > texts / 10
-    assert 0 < mixed < texts / 10
+    assert 0 < mixed < texts / 5  # a third of the texts aim at them
     assert len(loose) <= read / 100, loose[:20]
 
 

@@ -150,5 +150,28 @@ def orderly(random: random.Random) -> str:
     )
 
 
+def parted(random: random.Random) -> str:
+    """A text that hides its bomb from a tokenizer which loses step with the reader at one construct."""
+    quote = random.choice("'''\"`")
+    marks = [quote, quote, f"{quote}a{quote}", quote * 2, " ", "b", ".\n", ".\n", "*/", "/*", "%", "0", "\n", "\\"]
+
+    def some(most: int) -> str:
+        return "".join(random.choice(marks) for _ in range(random.randrange(most)))
+
+    heads = [
+        lambda: number(random) + quote + random.choice(["", "a", "1", "0", "F"]),
+        lambda: f"0'{random.choice('ab01')}0'{random.choice([quote, 'a'])}",
+        lambda: random.choice(["1.0", "00", "016", "0'0", "0'a0", "1 0", "1_ 0", "1e+0", "1"]) + quote,
+        lambda: code(random),
+        lambda: quote + some(3) + random.choice(ESCAPES) + some(3) + quote,
+        lambda: quote + "\\\n" + random.choice(["\\", " \\", "", " "]) + quote,
+        lambda: comment(random, quote) if random.random() < 0.5 else f"/* /* */ {quote} */",
+    ]
+    glue = random.choice(["-", ",", "- ", "", f"{quote}-", f"{quote},", f"{quote} - "])
+    behind = f"{some(3)}{random.choice([quote, '', ''])}"
+    return f"{random.choice(heads)()}{some(4)}{glue}{bomb(random)}{behind}{random.choice(['', ' ', '.'])}\n{some(5)}.\n{some(3)}"
+
+
 def text(random: random.Random) -> str:
-    return wild(random) if random.random() < 0.75 else orderly(random)
+    kind = random.random()
+    return wild(random) if kind < 0.35 else parted(random) if kind < 0.75 else orderly(random)
