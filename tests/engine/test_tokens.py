@@ -210,9 +210,7 @@ def test_a_long_number_in_a_policy_is_refused_at_once(tmp_path: Path, digits: in
     file = policy(tmp_path, f"veto(tool(x), _, no) :- {'1' * digits} > 2.\n")
     rlm.compile(rlm.Catalog([]), "x")
     began = time.process_time()
-    with pytest.raises(
-        ConfigurationError, match=r"column 25: a number of more than 1,000 char|more than 262,144 bytes"
-    ):
+    with pytest.raises(ConfigurationError, match=r"column 25: a number of more than 1,000 char|more than 262,144"):
         rlm.compile(rlm.Catalog([]), "x", policy=rlm.Policy(rules=file))
     assert time.process_time() - began < 1
 
