@@ -19,6 +19,7 @@ from rlm.boundary import boundary, error_from, host_code, keeps_its_meaning
 from rlm.catalog.catalog import Catalog
 from rlm.errors import ConfigurationError, RlmError, RunError
 from rlm.model.base import digest_of
+from rlm.model.given import checked_path
 from rlm.model.plan import PlanError, ValidPlan
 from rlm.model.turn import Turn, turn_of
 from rlm.model.unit import Unit
@@ -351,6 +352,8 @@ async def areplay(path: str | Path, *, trace: str | Path | None = None) -> Compl
     Raises: ConfigurationError ``unreadable_trace``, ``bad_trace`` (with the line), ``unfinished_trace``,
     ``missing_body``, ``unreadable_body``, ``changed_body``.
     """
+    path = checked_path("path", path)
+    Options.of(trace=trace)  # the host's own words: what is wrong with them is not the trace's fault
     with reading(path):
         record = await anyio.to_thread.run_sync(Record, path, abandon_on_cancel=True)  # may have a million lines
         said = Host(record)
