@@ -13,7 +13,7 @@
 /** <module> Admission: who gets in, one root after the other
 
 A state is `state(Admitted, Active, Rejected)`: admitted units `a(I, Tier, Why)` with the latest first, the
-same as a table by I, and `r(I, Reasons)` for roots that were turned away. `Given` is `given(World, Bad)`.
+place of each in the order of admission as a table by I, and `r(I, Reasons)` for roots that were turned away. `Given` is `given(World, Bad)`.
 */
 
 %!  start(-State) is det.
@@ -33,27 +33,41 @@ admit_together(Tier, Roots, Given, State0, State) :-
     Given = given(World, Bad),
     World = world(M, _, _, _, _, _),
     State0 = state(Admitted0, Active0, Rejected0),
-    empty_assoc(Pardoned),
-    standing(Roots, Tier, Given, Active0, Pardoned, Standing0, Turned),
-    outranked(M, Standing0, Standing, Outranked),
-    findall(r(I, [superseded_by(Winner, I)]), member(I-Winner, Outranked), Outdone),
-    closure(World, Bad, Active0, Standing, Closure),
-    (   Closure = members(Members)
-    ->  true
-    ;   throw(misconfigured(Tier, Closure, given(World, Bad), Standing))
+    (   all_fit(Tier, Roots, Given, Active0, Members)
+    ->  Turned = [],
+        Outdone = []
+    ;   empty_assoc(Pardoned),
+        standing(Roots, Tier, Given, Active0, Pardoned, Standing0, Turned),
+        outranked(M, Standing0, Standing, Outranked),
+        findall(r(I, [superseded_by(Winner, I)]), member(I-Winner, Outranked), Outdone),
+        closure(World, Bad, Active0, Standing, Closure),
+        (   Closure = members(Members)
+        ->  true
+        ;   throw(misconfigured(Tier, Closure, given(World, Bad), Standing))
+        )
     ),
     add_members(Members, Tier, Admitted0, Admitted, Active0, Active),
     append(Turned, Outdone, Rejected1),
     append(Rejected1, Rejected0, Rejected),
     State = state(Admitted, Active, Rejected).
 
+%   all_fit(+Tier, +Roots, +Given, +Active, -Members) is semidet: where nothing supersedes anything, roots bring together
+%   what they bring one by one; so where all of that fits, each root does. One walk for all, however long their chains.
+all_fit(Tier, Roots, given(World, Bad), Active, Members) :-
+    World = world(M, _, _, _, _, _),
+    Tier \== pinned,
+    \+ M:above(_, _),
+    forall(member(R, Roots), out(World, Bad, R, [])),
+    closure(World, Bad, Active, Roots, members(Members)),
+    findall(I, member(m(I, _), Members), Is),
+    \+ clash(M, Active, Is, _).
+
 %   standing(+Roots, +Tier, +Given, +Active, +Pardoned, -Standing, -Turned): roots that can get in by themselves.
 %   Pardoned has what is known to be out for no fault of the host's: many roots may need the same.
 standing([], _, _, _, _, [], []).
 standing([R|Rs], Tier, Given, Active, Pardoned0, Standing, Turned) :-
-    attempt(R, Given, Active, Outcome),
-    (   Outcome = rejected(Reasons),
-        \+ together(Tier, Reasons)
+    stands(Tier, R, Given, Active, Outcome),
+    (   Outcome = rejected(Reasons)
     ->  pardoned(Tier, R, Reasons, Given, Pardoned0, Pardoned),
         Turned = [r(R, Reasons)|Turned1],
         Standing = Standing1
@@ -67,8 +81,13 @@ standing([R|Rs], Tier, Given, Active, Pardoned0, Standing, Turned) :-
     ),
     standing(Rs, Tier, Given, Active, Pardoned, Standing1, Turned1).
 
-%   A pinned unit that contradicts itself is seen when all are taken together.
-together(pinned, [contradicts_itself(_, _)]).
+%   stands(+Tier, +Root, +Given, +Active, -Outcome): as attempt/4. Pinned units come first, so that they clash with
+%   nothing that is active; where one contradicts itself, it is seen when all are taken together.
+stands(pinned, R, given(World, Bad), _, Outcome) =>
+    out(World, Bad, R, Reasons),
+    ( Reasons == [] -> Outcome = stands ; Outcome = rejected(Reasons) ).
+stands(_, R, Given, Active, Outcome) =>
+    attempt(R, Given, Active, Outcome).
 
 pardoned(pinned, R, Reasons, Given, Pardoned0, Pardoned) =>
     (   pardonable(Reasons, Given, Pardoned0, Pardoned1)
@@ -162,7 +181,15 @@ judged(members(Members), world(M, _, _, _, _, _), Active, Outcome) =>
     ;   Outcome = admitted(Members)
     ).
 
-add_members([], _, Admitted, Admitted, Active, Active).
-add_members([m(I, Why)|Ms], Tier, Admitted0, Admitted, Active0, Active) :-
-    put_assoc(I, Active0, true, Active1),
-    add_members(Ms, Tier, [a(I, Tier, Why)|Admitted0], Admitted, Active1, Active).
+add_members(Members, Tier, Admitted0, Admitted, Active0, Active) :-
+    (   Admitted0 = [a(Last, _, _)|_]
+    ->  get_assoc(Last, Active0, Place)
+    ;   Place = 0
+    ),
+    add_members(Members, Place, Tier, Admitted0, Admitted, Active0, Active).
+
+add_members([], _, _, Admitted, Admitted, Active, Active).
+add_members([m(I, Why)|Ms], Place0, Tier, Admitted0, Admitted, Active0, Active) :-
+    Place is Place0 + 1,
+    put_assoc(I, Active0, Place, Active1),
+    add_members(Ms, Place, Tier, [a(I, Tier, Why)|Admitted0], Admitted, Active1, Active).

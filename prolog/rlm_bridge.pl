@@ -49,7 +49,7 @@ operation(catalog_change, rlm_catalog:catalog_change).
 operation(catalog_destroy, rlm_catalog:catalog_destroy).
 operation(catalog_count, rlm_catalog:catalog_count).
 operation(catalog_vectors, rlm_catalog:catalog_vectors).
-operation(analyse, rlm_evidence:analyse).
+operation(analyse, rlm_select:analyse).
 operation(select, rlm_select:select).
 operation(seal, rlm_seal:seal).
 operation(matching, rlm_eligible:matching).

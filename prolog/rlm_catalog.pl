@@ -43,6 +43,8 @@ known by a number inside its catalog; numbers never decide anything, ids do.
 | start(Word, Length)                               | how many words a key has that starts with this one   |
 | signal(Name, Value, I, Weight)                    | host signals that ask for it                         |
 | above(I, J)                                       | I supersedes J, through any number of steps          |
+| guarded(I)                                        | it needs a capability                                |
+| barred(Policy, Own, Bits, Hurt)                   | what a policy keeps out (rlm_hidden)                 |
 | next(I), size(N)                                  | the next number, and how many units there are        |
 */
 
@@ -76,7 +78,8 @@ catalog_create(Args, _{catalog: Handle}) :-
 declare(M) :-
     dynamic([ M:unit/6, M:number/2, M:pinned/1, M:mandatory/1, M:invisible/1, M:unavailable/1,
               M:requires/2, M:suggests/2, M:conflicts/2, M:supersedes/2,
-              M:key/3, M:called/2, M:start/2, M:signal/4, M:above/2, M:stale/0, M:next/1, M:size/1
+              M:key/3, M:called/2, M:start/2, M:signal/4, M:above/2, M:stale/0, M:next/1, M:size/1,
+              M:guarded/1, M:barred/4
             ]),
     index_declare(M),
     examples_declare(M),
@@ -156,6 +159,7 @@ catalog_size(M, Size) :-
 catalog_change(Args, _{size: Size}) :-
     catalog_module(Args.catalog, M),
     catalog(Args.catalog, M, Stemmer),
+    retractall(M:barred(_, _, _, _)),
     remove_units(Args.remove, M),
     retract(M:next(First)),
     add_units(Args.units, M, Stemmer, First, Next),
@@ -190,6 +194,7 @@ retract_unit(M, I) :-
     retractall(M:mandatory(I)),
     retractall(M:invisible(I)),
     retractall(M:unavailable(I)),
+    retractall(M:guarded(I)),
     retractall(M:requires(I, _)),
     retractall(M:suggests(I, _)),
     retractall(M:conflicts(I, _)),
@@ -260,6 +265,7 @@ assert_unit(M, I, Unit) :-
     ( Unit.mandatory == true -> assertz(M:mandatory(I)) ; true ),
     ( Unit.visible == true -> true ; assertz(M:invisible(I)) ),
     ( Unit.available == true -> true ; assertz(M:unavailable(I)) ),
+    ( Unit.capability == null -> true ; assertz(M:guarded(I)) ),
     add_relations(Unit.requires, requires, M, I),
     add_relations(Unit.suggests, suggests, M, I),
     add_relations(Unit.conflicts, conflicts, M, I),
@@ -343,6 +349,7 @@ outdate(M) :-
 catalog_ready(M) :-
     (   retract(M:stale)
     ->  retractall(M:above(_, _)),
+        retractall(M:barred(_, _, _, _)),
         findall(I-J, ( M:supersedes(I, Id), M:number(Id, J) ), Pairs),
         sort(Pairs, Sorted),
         group_pairs_by_key(Sorted, Groups),

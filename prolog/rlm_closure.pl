@@ -3,14 +3,16 @@
           [ by_number/2,          % +Pairs, -Table
             needs/4,              % +World, +I, -Id, -J
             reachable/3,          % +World, +Roots, -Is
+            reaching/4,           % +World, +Which, +Is, -Rs
             nonviable/3,          % +World, +Roots, -Bad
             out/4,                % +World, +Bad, +I, -Reasons
             places/2,             % +Is, -Places
             closure/5             % +World, +Bad, +Active, +Roots, -Closure
           ]).
 :- use_module(library(apply), [foldl/4]).
-:- use_module(library(assoc), [assoc_to_keys/2, empty_assoc/1, get_assoc/3, list_to_assoc/2, put_assoc/4]).
-:- use_module(library(lists), [append/3, list_to_set/2, member/2, nth1/3]).
+:- use_module(library(assoc),
+              [ assoc_to_keys/2, empty_assoc/1, gen_assoc/3, get_assoc/3, list_to_assoc/2, put_assoc/4 ]).
+:- use_module(library(lists), [append/3, member/2, nth1/3]).
 :- use_module(library(ordsets), [ord_memberchk/2, ord_subtract/3, ord_union/3]).
 :- use_module(library(pairs), [group_pairs_by_key/2]).
 :- use_module(rlm_catalog, [replaces/3, supersedes/3]).
@@ -104,6 +106,38 @@ spread_far(Level, World, Known0, Known) =>
 known(J, Known0, Known) :-
     put_assoc(J, Known0, true, Known).
 
+%!  reaching(+World, +Which, +Is, -Rs) is det.
+%
+%   The units from which one of Is is reached through requirements, Is themselves included: `Which` is `all`, or
+%   `viable(Bad)` for those that are viable and reach it through viable units.
+
+reaching(World, Which, Is, Rs) :-
+    empty_assoc(None),
+    back(Is, World, Which, None, Known),
+    findall(R, ( gen_assoc(R, Known, _), passes(Which, World, R) ), Rs).
+
+back([], _, _, Known0, Known) =>
+    Known = Known0.
+back(Is, World, Which, Known0, Known) =>
+    foldl(known, Is, Known0, Known1),
+    World = world(M, _, Extra, _, _, _),
+    findall(R,
+            ( member(I, Is),
+              M:unit(I, Id, _, _, _, _),
+              (   M:requires(R, Id)
+              ;   gen_assoc(R, Extra, Ids),
+                  memberchk(Id, Ids)
+              ),
+              \+ get_assoc(R, Known1, _),
+              passes(Which, World, R) ),
+            Rs0),
+    sort(Rs0, Rs),
+    back(Rs, World, Which, Known1, Known).
+
+passes(all, _, _).
+passes(viable(Bad), World, R) :-
+    out(World, Bad, R, []).
+
 %   required(+World, +Is, -Js:ordset): what Is require themselves, as far as it is there.
 required(World, Is, Js) :-
     findall(J, ( member(I, Is), needs(World, I, _, J), J \== missing ), Js0),
@@ -193,7 +227,8 @@ fall(Is, World, Bad0, Bad) :-
     ->  Bad = Bad0
     ;   findall(J-I, ( member(I, Is), concerns(World, J, I) ), Pairs),
         by_number(Pairs, Concerned),
-        fall_round(Falling, Concerned, World, Bad0, Bad)
+        fall_round(Falling, Concerned, World, Bad0, Fallen),
+        named(Is, Concerned, World, Bad0, Fallen, Bad)
     ).
 
 fall_round([], _, _, Bad0, Bad) =>
@@ -205,12 +240,33 @@ fall_round(Falling, Concerned, World, Bad0, Bad) =>
     falling(Is, World, Bad1, Next),
     fall_round(Next, Concerned, World, Bad1, Bad).
 
+%   named(+Is, +Concerned, +World, +Own, +Fallen, -Bad): the first reason of each unit in Fallen is the one that is nearest
+%   to what keeps a unit out itself (Own): not the one that was found first, which hangs on units that fell before.
+named(Is, Concerned, World, Own, Fallen, Bad) :-
+    findall(I, ( member(I, Is), get_assoc(I, Fallen, _) ), Out),
+    naming(Out, Concerned, World, Fallen, Own, Bad).
+
+naming(Is, Concerned, World, Fallen, Bad0, Bad) :-
+    findall(I-Reason,
+            ( member(I, Is),
+              get_assoc(I, Fallen, _),
+              \+ get_assoc(I, Bad0, _),
+              once(unmet(World, Fallen, Bad0, I, Reason)) ),
+            Named),
+    (   Named == []
+    ->  Bad = Bad0
+    ;   add_falling(Named, Bad0, Bad1),
+        findall(I, ( member(J-_, Named), get_assoc(J, Concerned, Is0), member(I, Is0) ), Next0),
+        sort(Next0, Next),
+        naming(Next, Concerned, World, Fallen, Bad1, Bad)
+    ).
+
 %   falling(+Is, +World, +Bad, -Falling): `I-Reason` for those that are not bad yet, and need what Bad leaves unmet.
 falling(Is, World, Bad, Falling) :-
     findall(I-Reason,
             ( member(I, Is),
               \+ get_assoc(I, Bad, _),
-              once(unmet(World, Bad, I, Reason)) ),
+              once(unmet(World, Bad, Bad, I, Reason)) ),
             Falling).
 
 %   concerns(+World, -J, +I) is nondet: I needs J, or something for which J could stand in.
@@ -229,22 +285,26 @@ add_falling([I-Reason|Falling], Bad0, Bad) :-
 %   all_reasons(+Is, +World, +Fallen, +Bad0, -Bad): everything that is wrong with each, not only what came first.
 all_reasons([], _, _, Bad, Bad).
 all_reasons([I|Is], World, Fallen, Bad0, Bad) :-
-    (   get_assoc(I, Fallen, [First|_])
+    (   get_assoc(I, Fallen, _)
     ->  kept_out(World, I, Own),
-        findall(Reason, unmet(World, Fallen, I, Reason), Unmet),
-        append(Own, Unmet, Reasons0),
-        list_to_set([First|Reasons0], Reasons),
+        findall(Reason, unmet(World, Fallen, Fallen, I, Reason), Unmet),
+        append(Own, Unmet, Reasons),
         put_assoc(I, Bad0, Reasons, Bad1)
     ;   Bad1 = Bad0
     ),
     all_reasons(Is, World, Fallen, Bad1, Bad).
 
-unmet(World, _, I, missing_dependency(Id)) :-
-    needs(World, I, Id, missing).
-unmet(World, Bad, I, dependency_out(Id, Reason)) :-
+%   unmet(+World, +Bad, +Named, +I, -Reason) is nondet: in the order of what I requires. Bad are the units that stand in for
+%   nothing, Named those whose reasons are known.
+unmet(World, Bad, Named, I, Reason) :-
     needs(World, I, Id, J),
-    J \== missing,
-    get_assoc(J, Bad, [Reason0|_]),
+    unmet_need(J, Id, World, Bad, Named, I, Reason).
+
+unmet_need(missing, Id, _, _, _, _, Reason) =>
+    Reason = missing_dependency(Id).
+unmet_need(J, Id, World, Bad, Named, I, Unmet) =>
+    Unmet = dependency_out(Id, Reason),
+    get_assoc(J, Named, [Reason0|_]),
     shallow(Reason0, Reason),
     World = world(M, _, _, _, _, _),
     \+ replaces(M, I, J),
@@ -302,9 +362,10 @@ member_places(Members, Places) :-
 
 consistent(M, Members, Places, Closure) :-
     (   member(m(A, _), Members),
-        opposed(M, A, B),
-        get_assoc(B, Places, _)
-    ->  Closure = contradiction(A, B)
+        findall(Place-O, ( opposed(M, A, O), get_assoc(O, Places, Place) ), Os),
+        Os \== []
+    ->  sort(Os, [_-B|_]),
+        Closure = contradiction(A, B)
     ;   Closure = members(Members)
     ).
 

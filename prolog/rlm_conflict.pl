@@ -2,13 +2,13 @@
 :- module(rlm_conflict,
           [ clash/4,              % +Module, +Active, +Is, -Reason
             outranked/4,          % +Module, +Roots, -Standing, -Outranked
-            decided_first/3       % +World, +Roots, -Ordered
+            decided_first/4       % +World, +Bad, +Roots, -Ordered
           ]).
-:- use_module(library(assoc), [del_assoc/4, empty_assoc/1, get_assoc/3, list_to_assoc/2, put_assoc/4]).
+:- use_module(library(assoc), [empty_assoc/1, get_assoc/3, put_assoc/4]).
 :- use_module(library(lists), [member/2, nth1/3]).
 :- use_module(library(pairs), [pairs_values/2]).
 :- use_module(rlm_catalog, [replaces/3, supersedes/3]).
-:- use_module(rlm_closure, [places/2, reachable/3]).
+:- use_module(rlm_closure, [by_number/2, places/2, reaching/4]).
 
 /** <module> What a unit pushes out
 
@@ -19,7 +19,8 @@ comes later and clashes is turned away with the name of what was there first.
 %!  clash(+Module, +Active:assoc, +Is:list, -Reason) is semidet.
 %
 %   The first of Is that cannot stand beside Active: `superseded_by(Winner, I)`, or `conflict_with(Winner, I)`
-%   where the two conflict or where I would supersede Winner too late.
+%   where the two conflict or where I would supersede Winner too late. Of several winners it is the one that was admitted
+%   first: Active has the place of each.
 
 clash(M, Active, Is, Reason) :-
     member(I, Is),
@@ -27,14 +28,18 @@ clash(M, Active, Is, Reason) :-
     !.
 
 against(M, Active, I, superseded_by(A, I)) :-
-    supersedes(M, A, I),
-    get_assoc(A, Active, _).
+    findall(Place-S, ( supersedes(M, S, I), get_assoc(S, Active, Place) ), Ss),
+    earliest(Ss, A).
 against(M, Active, I, conflict_with(A, I)) :-
-    conflicting(M, I, A),
-    get_assoc(A, Active, _).
+    findall(Place-C, ( conflicting(M, I, C), get_assoc(C, Active, Place) ), Cs),
+    earliest(Cs, A).
 against(M, Active, I, conflict_with(A, I)) :-
-    supersedes(M, I, A),
-    get_assoc(A, Active, _).
+    findall(Place-S, ( supersedes(M, I, S), get_assoc(S, Active, Place) ), Ss),
+    earliest(Ss, A).
+
+%   earliest(+Placed, -A) is semidet: of `Place-A`.
+earliest([Placed|More], A) :-
+    sort([Placed|More], [_-A|_]).
 
 %   conflicting(+M, +I, -J) is nondet: one of them says so, and that is enough.
 conflicting(M, I, J) :-
@@ -65,12 +70,13 @@ above_of(M, Places, R, Place, S) :-
     replaces(M, S, R),
     get_assoc(S, Places, Place).
 
-%!  decided_first(+World, +Roots:list, -Ordered:list) is det.
+%!  decided_first(+World, +Bad, +Roots:list, -Ordered:list) is det.
 %
 %   Roots (`root(I, Tier, Exempt)`) in the order in which they are decided: one that supersedes something
-%   stands immediately before the best root whose closure contains what it supersedes.
+%   stands immediately before the best root whose closure contains what it supersedes. A root that cannot be shown has
+%   no closure, and pulls nothing forward.
 
-decided_first(World, Roots, Ordered) :-
+decided_first(World, Bad, Roots, Ordered) :-
     World = world(M, _, _, _, _, _),
     (   M:above(_, _)
     ->  findall(S-(Place-Root),
@@ -78,46 +84,39 @@ decided_first(World, Roots, Ordered) :-
                   arg(1, Root, S),
                   once(supersedes(M, S, _)) ),
                 Pairs),
-        list_to_assoc(Pairs, Superseders),
+        findall(R-(Place-Root),
+                ( member(S-(Place-Root), Pairs),
+                  before(World, Bad, S, R) ),
+                Before0),
+        by_number(Before0, Before),
         empty_assoc(None),
-        emit(Roots, World, Superseders, None, _, Ordered, [])
+        emit(Roots, Before, None, _, Ordered, [])
     ;   Ordered = Roots
     ).
 
-%   emit(+Roots, +World, +Superseders, +Done0, -Done, -Ordered, ?Rest): each root once, after the superseders of its
-%   closure.
-emit([], _, _, Done, Done, Rest, Rest).
-emit([Root|Roots], World, Superseders, Done0, Done, Ordered, Rest) :-
+%   before(+World, +Bad, +S, -R) is nondet: S supersedes something in the closure of R.
+before(World, Bad, S, R) :-
+    World = world(M, _, _, _, _, _),
+    findall(X, supersedes(M, S, X), Xs),
+    reaching(World, viable(Bad), Xs, Rs),
+    member(R, Rs),
+    R \== S.
+
+%   emit(+Roots, +Before, +Done0, -Done, -Ordered, ?Rest): each root once, after those that stand before it. A root is
+%   noted before it is looked at, so that a circle ends.
+emit([], _, Done, Done, Rest, Rest).
+emit([Root|Roots], Before, Done0, Done, Ordered, Rest) :-
     arg(1, Root, R),
     (   get_assoc(R, Done0, _)
     ->  Done1 = Done0,
         Ordered = Ordered1
-    ;   superseders_of(World, R, Superseders, Done0, Before),
-        remaining(Superseders, R, Others),
-        emit(Before, World, Others, Done0, Done2, Ordered, Ordered2),
-        put_assoc(R, Done2, true, Done1),
-        (   get_assoc(R, Done2, _)
-        ->  Ordered2 = Ordered1
-        ;   Ordered2 = [Root|Ordered1]
+    ;   put_assoc(R, Done0, true, Done2),
+        (   get_assoc(R, Before, Placed)
+        ->  sort(Placed, Sorted),
+            pairs_values(Sorted, First),
+            emit(First, Before, Done2, Done1, Ordered, [Root|Ordered1])
+        ;   Done1 = Done2,
+            Ordered = [Root|Ordered1]
         )
     ),
-    emit(Roots, World, Superseders, Done1, Done, Ordered1, Rest).
-
-superseders_of(World, R, Superseders, Done, Before) :-
-    World = world(M, _, _, _, _, _),
-    reachable(World, [R], Closure),
-    findall(Place-Superseder,
-            ( member(X, Closure),
-              supersedes(M, S, X),
-              S \== R,
-              get_assoc(S, Superseders, Place-Superseder),
-              \+ get_assoc(S, Done, _) ),
-            Pairs),
-    sort(Pairs, Sorted),
-    pairs_values(Sorted, Before).
-
-remaining(Superseders, R, Others) :-
-    (   del_assoc(R, Superseders, _, Others0)
-    ->  Others = Others0
-    ;   Others = Superseders
-    ).
+    emit(Roots, Before, Done1, Done, Ordered1, Rest).

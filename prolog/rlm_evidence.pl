@@ -1,9 +1,9 @@
 :- encoding(utf8).
 :- module(rlm_evidence,
-          [ analyse/2,            % +Args, -Reply
+          [ analysis/5,           % +Module, +View, +Reading, +Args, -Analysis
             reading/3,            % +Module, +Text, -Reading
             evidence/5,           % +Module, +View, +Reading, +Input, -Evidence
-            source_weights/4,     % +Module, +Input, +Weights, -Sources
+            source_weights/5,     % +Module, +View, +Input, +Weights, -Sources
             intent_least/1,       % ?Score
             need_share/1          % ?Thousandths
           ]).
@@ -12,13 +12,13 @@
 :- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, nth1/3, reverse/2, subtract/3]).
 :- use_module(library(pairs), [pairs_keys_values/3]).
 :- use_module(library(solution_sequences), [limit/2]).
-:- use_module(rlm_catalog, [catalog_module/2, catalog_stemmer/2]).
+:- use_module(rlm_catalog, [catalog_stemmer/2]).
 :- use_module(rlm_examples, [example_scores/3, example_weights/4, has_examples/1]).
 :- use_module(rlm_index,
               [ index_update/1, query_weights/5, summed_pairs/2, word_pairs/4, word_scores/4 ]).
 :- use_module(rlm_named,
-              [ first_names/3, name_hit/6, name_score/1, quotes/2, scan/5, token_elements/3, trigger_hit/7 ]).
-:- use_module(rlm_origin, [in_view/3, mixed/1, view_row/3]).
+              [ first_names/4, name_hit/6, name_score/1, quotes/2, scan/5, token_elements/3, trigger_hit/7 ]).
+:- use_module(rlm_origin, [counts/2, in_view/3, mixed/2, view_row/3, view_who/2]).
 :- use_module(rlm_thesaurus, [synonyms/3]).
 :- use_module(rlm_words, [fold/2, identifier_words/2, joined_words/3, tokens/2, words_terms/3]).
 
@@ -40,7 +40,7 @@ that many units have; they travel as plain `I-Score` pairs. All other kinds are 
 
 The input is a dict: `text`, `needs`, `history` (last turn first), `signals` ([Name, Values]), `sensors`
 ([Name, Ids, Scores]), `floor`, `relative_floor`, `abstain`, and `words`: `null`, or the word scores that a scorer
-outside has counted from the same vectors (see analyse/2).
+outside has counted from the same vectors (see analysis/5).
 */
 
 %   history_factor(?Turn, ?Thousandths): what a word of the Turn-th last turn still counts.
@@ -74,16 +74,15 @@ text_limit(65_536).
                 *        WORDS OF TEXTS        *
                 *******************************/
 
-%!  analyse(+Args:dict, -Reply:dict) is det.
+%!  analysis(+Module, +View, +Reading, +Args:dict, -Analysis:dict) is det.
 %
 %   What a scorer outside needs: the terms of `text`, of each of `needs` and of each of `history` ([Terms, Factors,
 %   Synonyms]), the `intents` of the text ([Part, Terms]), how much each history counts (`factors`), and the units
 %   that have evidence of another kind (`watch`).
 
-analyse(Args, _{text: Terms, intents: Intents, needs: Needs, history: History, factors: Factors, watch: Watch}) :-
-    catalog_module(Args.catalog, M),
+analysis(M, View, Reading, Args, Analysis) :-
+    Analysis = _{text: Terms, intents: Intents, needs: Needs, history: History, factors: Factors, watch: Watch},
     catalog_stemmer(M, Stemmer),
-    reading(M, Args.text, Reading),
     Reading = reading(_, _, Said),
     plain_terms(Stemmer, Said, Terms),
     intents(Stemmer, Reading, Parts),
@@ -95,16 +94,16 @@ analyse(Args, _{text: Terms, intents: Intents, needs: Needs, history: History, f
               text_terms(Stemmer, Text, Ts) ),
             Histories),
     pairs_keys_values(Histories, History, Factors),
-    findall(I, watched(M, Reading, Args, I), Is),
+    findall(I, watched(M, View, Reading, Args, I), Is),
     sort(Is, Watch).
 
-watched(M, Reading, Args, I) :-
-    wordless_evidence(M, all, Reading, Args, Pairs),
+watched(M, View, Reading, Args, I) :-
+    wordless_evidence(M, View, Reading, Args, Pairs),
     member(I-_, Pairs).
-watched(M, reading(_, Elements, _), _, I) :-
-    mixed(M),                             % in a view others have the places that there are for names
+watched(M, View, reading(_, Elements, _), _, I) :-
+    mixed(M, View),                       % in a view others have the places that there are for names
     name_hit(M, all, Elements, _, _, I).
-watched(M, _, Args, I) :-
+watched(M, _, _, Args, I) :-
     member(Need, Args.needs),
     reading(M, Need, reading(_, Elements, _)),
     keyed_need(M, all, Elements, Need, I-_).
@@ -272,12 +271,13 @@ told_intent(Told, intent(Part, Pairs, Rest)) :-
 %   view_input(+View, +Input0, -Input): with the scores from outside that were counted in the view.
 view_input(View, Input0, Input) :-
     Words = Input0.words,
-    (   ( View == all ; Words == null )
+    view_who(View, Who),
+    (   ( Who == all ; Words == null )
     ->  Input = Input0
-    ;   view_row(View, Kind, Origin),
+    ;   view_row(Who, Kind, Origin),
         member([Kind, Origin, Told], Words.views)
     ->  Input = Input0.put(words, Told)
-    ;   throw(more_views([View]))
+    ;   throw(more_views([Who]))
     ).
 
 %   given(+Words, +Source, +N, -Given) is semidet: the scores from outside for the N-th text of a source; turns that
@@ -309,32 +309,32 @@ evidence(M, View, Reading, Input0, evidence(Words, Others, Weights, Intents, Inp
     append(Lists, Unsorted),
     sort(0, @=<, Unsorted, Others).
 
-%!  source_weights(+Module, +Input:dict, +Weights, -Sources:dict) is det.
+%!  source_weights(+Module, +View, +Input:dict, +Weights, -Sources:dict) is det.
 %
 %   What each word of each text weighs, so that evidence for a single unit can be counted again later:
 %   `text`, `needs`, `history` and `examples`, each a list of `terms`, their `rarities` and the `words` that they stand
 %   for. `Weights` are those of the text.
 
-source_weights(M, Input, Weights, _{text: [Text], needs: Needs, history: History, examples: Examples}) :-
+source_weights(M, View, Input, Weights, _{text: [Text], needs: Needs, history: History, examples: Examples}) :-
     weights_dict(Weights, Text),
     findall(Dict,
             ( has_examples(M),
               reading(M, Input.text, Reading),
-              said_weights(M, all, Reading, Input, Said),
+              said_weights(M, View, Reading, Input, Said),
               weights_dict(Said, Dict) ),
             Examples),
-    texts_weights(M, Input, needs, Input.needs, Needs),
-    texts_weights(M, Input, history, Input.history, History).
+    texts_weights(M, View, Input, needs, Input.needs, Needs),
+    texts_weights(M, View, Input, history, Input.history, History).
 
-texts_weights(_, _, _, [], Dicts) =>
+texts_weights(_, _, _, _, [], Dicts) =>
     Dicts = [].
-texts_weights(M, Input, Source, Texts, Dicts) =>
+texts_weights(M, View, Input, Source, Texts, Dicts) =>
     findall(Dict,
             ( nth1(N, Texts, Text),
               given(Input.words, Source, N, Given),
               reading(M, Text, reading(_, _, Terms)),
-              term_scores(M, all, Given, Terms, Scores, Weights),
-              foldl(best, Scores, 0, Best0),
+              term_scores(M, View, Given, Terms, Scores, Weights),
+              foldl(best(View), Scores, 0, Best0),
               ( Best0 >= Input.floor -> Best = Best0 ; Best = 0 ),
               weights_dict(Weights, Dict0),
               Dict = Dict0.put(best, Best) ),
@@ -368,7 +368,7 @@ other_evidence(M, View, _, Input, Pairs) :-
 %   wordless_evidence(+M, +View, +Reading, +Input, -Pairs) is multi: names, triggers, examples, signals and sensors.
 wordless_evidence(M, View, reading(_, Elements, _), _, Pairs) :-
     findall(Length-I-Key, name_hit(M, View, Elements, Key, Length, I), Hits),
-    first_names(M, Hits, Pairs).
+    first_names(M, View, Hits, Pairs).
 wordless_evidence(M, View, reading(_, Elements, _), _, Pairs) :-
     has_triggers(M),
     catalog_stemmer(M, Stemmer),
@@ -417,7 +417,7 @@ need_evidence(M, View, Input, N, Need, Pairs) :-
     given(Input.words, needs, N, Given),
     reading(M, Need, reading(_, Elements, Terms)),
     term_scores(M, View, Given, Terms, Scores, _),
-    need_best(Given, Scores, Best),
+    need_best(Given, View, Scores, Best),
     need_share(Share),
     Least is max(Input.floor, Best * Share // 1000),
     findall(I-e(need(Need), S),
@@ -429,11 +429,11 @@ need_evidence(M, View, Input, N, Need, Pairs) :-
     append(Worded, Keyed, Pairs).
 
 %   What a need found best may be told along with the scores of a few units.
-need_best(Given, Scores, Best) :-
+need_best(Given, View, Scores, Best) :-
     (   Given \== null,
         get_dict(best, Given, Best0)
     ->  Best = Best0
-    ;   foldl(best, Scores, 0, Best)
+    ;   foldl(best(View), Scores, 0, Best)
     ).
 
 %   keyed_need(+M, +View, +Elements, +Need, -Pair) is nondet: a need that names a unit, or that it has a trigger for.
@@ -445,8 +445,13 @@ keyed_need(M, View, Elements, _, I-e(trigger(need, Value), Weight)) :-
     M:key(Key, I, trigger(need, Value, Weight)),
     in_view(View, M, I).
 
-best(_-Score, Best0, Best) :-
-    Best is max(Score, Best0).
+%   best(+View, +Pair, +Best0, -Best): a unit that cannot be shown is no measure for the others.
+best(View, I-Score, Best0, Best) :-
+    (   Score > Best0,
+        counts(View, I)
+    ->  Best = Score
+    ;   Best = Best0
+    ).
 
 has_triggers(M) :-
     M:signal(_, _, _, _),

@@ -7,9 +7,10 @@
             example_weights/4,    % +Module, +View, +Terms, -Weights
             example_scores/3      % +Module, +Weights, -Pairs
           ]).
+:- use_module(library(apply), [include/3]).
 :- use_module(library(lists), [member/2]).
 :- use_module(rlm_index, [fields_vector/3, least_rarity/1, rarity/3, vector_shares/3]).
-:- use_module(rlm_origin, [frequency/4, in_view/3, view_size/3]).
+:- use_module(rlm_origin, [counts/2, frequency/4, in_view/3, view_size/3]).
 
 /** <module> What people said when they wanted a unit
 
@@ -75,8 +76,10 @@ example_weights(M, View, Terms, Weights) :-
 told_frequency(M, View, T, Frequency) :-
     findall(I, ( M:told(T, E), M:example(E, I, _, _), in_view(View, M, I) ), Is0),
     Is0 \== [],
-    sort(Is0, Is),
-    length(Is, Told),
+    sort(Is0, Is1),
+    include(counts(View), Is1, Is),
+    length(Is, Told0),
+    Told is max(1, Told0),
     (   frequency(M, View, T, Described0)
     ->  Described = Described0
     ;   Described = 0

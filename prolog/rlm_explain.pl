@@ -1,7 +1,7 @@
 :- encoding(utf8).
 :- module(rlm_explain,
           [ explain_unit/2,       % +Args, -Reply
-            all_reasons/3,        % +Decided, +LookedAt, -Reasons
+            all_reasons/4,        % +Rejected, +Decided, +LookedAt, -Reasons
             remedies/2,           % +Args, -Reply
             say/2,                % +Args, -Reply
             sentence/2,           % +ReasonDict, -Sentence
@@ -46,21 +46,22 @@ explain_unit(Args, _{state: State, reasons: Dicts, words: Words}) :-
     verdict(Args, Against, For, Lexical, State, Reasons),
     findall(Dict, ( member(Reason, Reasons), reason_dict(M, Reason, Dict) ), Dicts).
 
-%!  all_reasons(+Decided:list(dict), +LookedAt:list(dict), -Reasons:list(dict)) is det.
+%!  all_reasons(+Rejected:bool, +Decided:list(dict), +LookedAt:list(dict), -Reasons:list(dict)) is det.
 %
-%   The reasons for which a unit was turned away when the rules decided, and then what else speaks against it
-%   or for it (explain_unit/2).
+%   The reasons for which a unit was turned away when the rules decided (Rejected), or for which it could not be shown, and
+%   then what else speaks against it or for it (explain_unit/2).
 
-all_reasons([], LookedAt, Reasons) =>
+all_reasons(_, [], LookedAt, Reasons) =>
     Reasons = LookedAt.
-all_reasons(Decided, LookedAt, Reasons) =>
-    findall(Reason, ( member(Reason, LookedAt), adds(Decided, Reason) ), More),
+all_reasons(Rejected, Decided, LookedAt, Reasons) =>
+    findall(Reason, ( member(Reason, LookedAt), adds(Rejected, Decided, Reason) ), More),
     append(Decided, More, Reasons).
 
-%   adds(+Decided, +Reason) is semidet: the reasons that decided do not say so yet.
-adds(Decided, Reason) :-
+%   adds(+Rejected, +Decided, +Reason) is semidet: the reasons that decided do not say so yet.
+adds(Rejected, Decided, Reason) :-
     about(Reason, Kind, Unit),
-    \+ memberchk(Kind, [over_candidate_limit, below_floor, no_evidence]),
+    Kind \== over_candidate_limit,
+    \+ ( Rejected == true, memberchk(Kind, [below_floor, no_evidence]) ),
     \+ ( member(Other, Decided), about(Other, Kind, Unit) ).
 
 about(Reason, Reason.kind, Unit) :-

@@ -2,7 +2,8 @@
 :- module(rlm_host,
           [ rules_load/2,         % +Args, -Reply
             rules_forget/2,       % +Args, -Reply
-            host_rules/5          % +Module, +Args, +Ranked0, -Ranked, -Rules
+            host_rules/3,         % +Module, +Args, -Rules
+            host_boosts/4         % +Module, +Args, +Ranked0, -Ranked
           ]).
 :- use_module(library(terms), [term_size/2]).
 :- use_module(library(apply), [maplist/3]).
@@ -197,41 +198,60 @@ rules_forget(Args, _{forgotten: Known}) :-
                 *            ASKING            *
                 *******************************/
 
-%!  host_rules(+Module, +Args:dict, +Ranked0, -Ranked, -Rules) is det.
+%!  host_rules(+Module, +Args:dict, -Rules) is det.
 %
-%   What the rules `Args.rules` say of this turn (`text`, `needs`, `signals`, `mode`). Ranked is Ranked0 with
-%   its boosts, each also in a unit's evidence as `e(boost(Why), By)`, best first again. Rules is
-%   `rules(Vetoed, Needs)`: `I-Why` for every unit of the catalog that is vetoed, and `I-Id` for what
-%   a unit requires for this turn, by the units' ids. Where `Args.rules` is `null` there are none.
+%   What the rules `Args.rules` say of this turn (`text`, `needs`, `signals`, `mode`): `rules(Vetoed, Needs)`, `I-Why`
+%   for every unit of the catalog that is vetoed, and `I-Id` for what a unit requires for this turn, by the units' ids.
+%   Where `Args.rules` is `null` there are none.
 %
 %   @error existence_error(rules, Handle)
 %   @error host_rule_failed(Name/Arity, Message) where a rule raises, answers nonsense or needs too much
 
-host_rules(_, Args, Ranked0, Ranked, Rules), Args.rules == null =>
-    Ranked = Ranked0,
+host_rules(_, Args, Rules), Args.rules == null =>
     Rules = rules([], []).
-host_rules(M, Args, Ranked0, Ranked, Rules) =>
+host_rules(M, Args, Rules) =>
+    rules_of(M, Args, Each, Policy),
+    bounded(answers(Each, Policy), Policy, answers(Vetoes, Requirements)),
+    distinct(Vetoes, Vetoed),
+    distinct(Requirements, Needs),
+    Rules = rules(Vetoed, Needs).
+
+%!  host_boosts(+Module, +Args:dict, +Ranked0, -Ranked) is det.
+%
+%   Ranked is Ranked0 with the boosts of the rules, each also in a unit's evidence as `e(boost(Why), By)`, best first
+%   again. These are rules of their own, with as many inferences as host_rules/3 has.
+%
+%   @error as host_rules/3
+
+host_boosts(_, Args, Ranked0, Ranked), Args.rules == null =>
+    Ranked = Ranked0.
+host_boosts(M, Args, Ranked0, Ranked) =>
+    rules_of(M, Args, Each, Policy),
+    (   memberchk(rule(_, boost/4, _), Each)
+    ->  Policy = policy(_, P, File, Turn),
+        ranged(Turn, Ranked0, RankedTurn),
+        bounded(boosts(Each, policy(M, P, File, RankedTurn)), Policy, Boosts),
+        boosted(Boosts, M, Ranked0, Ranked)
+    ;   Ranked = Ranked0
+    ).
+
+rules_of(M, Args, Each, policy(M, P, File, Turn)) :-
     Handle = Args.rules,
     (   loaded(Handle, P, File, Each, Spoken)
     ->  true
     ;   existence_error(rules, Handle)
     ),
-    turn(M, Args, Spoken, all, Turn),
-    Policy = policy(M, P, File, Turn),
-    bounded_answers(Each, Policy, Ranked0, answers(Vetoes, Boosts, Requirements)),
-    boosted(Boosts, M, Ranked0, Ranked),
-    distinct(Vetoes, Vetoed),
-    distinct(Requirements, Needs),
-    Rules = rules(Vetoed, Needs).
+    turn(M, Args, Spoken, all, Turn).
 
-bounded_answers(Rules, Policy, Ranked, Answers) :-
+%   bounded(:Question, +Policy, -Answers): call(Question, At, Answers) within the inferences that there are.
+bounded(Question, Policy, Answers) :-
     Policy = policy(M, _, File, _),
     most_inferences(Base, Extra),
     catalog_size(M, Size),
     Limit is Base + Extra * Size,
     At = at(none),
     uncharged,
-    call_with_inference_limit(answers(Rules, Policy, Ranked, At, Answers), Limit, Outcome),
+    call_with_inference_limit(call(Question, At, Answers), Limit, Outcome),
     (   Outcome == inference_limit_exceeded
     ->  arg(1, At, Rule),
         format(atom(Text), 'the rules needed more than ~D inferences; this one was at it', [Limit]),
@@ -239,12 +259,12 @@ bounded_answers(Rules, Policy, Ranked, Answers) :-
     ;   true
     ).
 
-answers(Rules, Policy, Ranked, At, answers(Vetoes, Boosts, Requirements)) :-
-    Policy = policy(M, P, File, Turn),
-    ranged(Turn, Ranked, RankedTurn),
+answers(Rules, Policy, At, answers(Vetoes, Requirements)) :-
     given(veto/3, Rules, Policy, At, Vetoes),
-    given(boost/4, Rules, policy(M, P, File, RankedTurn), At, Boosts),
     given(requires/3, Rules, Policy, At, Requirements).
+
+boosts(Rules, Policy, At, Boosts) :-
+    given(boost/4, Rules, Policy, At, Boosts).
 
 %   given(+Name, +Rules, +Policy, +At, -Answers): `k(Id, N, I)-Answer`, by unit and then by rule.
 given(Name, Rules, Policy, At, Answers) :-
@@ -390,4 +410,5 @@ boost(c(I, Score0, Lexical, Others0), Each, C) :-
 
 :- det(rules_load/2).
 :- det(rules_forget/2).
-:- det(host_rules/5).
+:- det(host_rules/3).
+:- det(host_boosts/4).

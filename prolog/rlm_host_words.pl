@@ -13,6 +13,7 @@
               [domain_error/2, instantiation_error/1, must_be/2, representation_error/1, type_error/2]).
 :- use_module(library(lists), [member/2, nth0/3, nth1/3]).
 :- use_module(library(sandbox), []).
+:- use_module(rlm_letters, [lower_text/2, upper_text/2]).
 :- use_module(rlm_unit, [unit_kinds/1, unit_server/2, unit_term/2]).
 :- use_module(rlm_words, [identifier_words/2, token_words/2, tokens/2]).
 
@@ -64,6 +65,8 @@ word(atom_string(A, S), rlm_host_words:atom_of(A, S), [any, any]).
 word(downcase_atom(A, B), rlm_host_words:lower(A, B), [any, any]).
 word(upcase_atom(A, B), rlm_host_words:upper(A, B), [any, any]).
 word(string_concat(A, B, C), rlm_host_words:strings_joined(A, B, C), [any, any, any]).
+word(string_lower(A, B), rlm_host_words:lower_string(A, B), [any, any]).
+word(string_upper(A, B), rlm_host_words:upper_string(A, B), [any, any]).
 word(Goal, lists:Goal, Types) :-
     from_lists(Name/Arity),
     functor(Goal, Name, Arity),
@@ -119,8 +122,6 @@ built_in(sort/4).
 built_in(atom_length/2).
 built_in(string_length/2).
 built_in(sub_string/5).
-built_in(string_lower/2).
-built_in(string_upper/2).
 built_in(split_string/4).
 
                 /*******************************
@@ -434,13 +435,21 @@ atom_of(Atom, String) :-
 
 lower(Atom0, Atom) :-
     short(Atom0),
-    downcase_atom(Atom0, Atom),
+    lower_text(Atom0, Atom),
     charged(Atom).
 
 upper(Atom0, Atom) :-
     short(Atom0),
-    upcase_atom(Atom0, Atom),
+    upper_text(Atom0, Atom),
     charged(Atom).
+
+lower_string(Text, String) :-
+    lower(Text, Atom),
+    atom_string(Atom, String).
+
+upper_string(Text, String) :-
+    upper(Text, Atom),
+    atom_string(Atom, String).
 
 %   What library(sandbox) cannot see through, but may rely on.
 :- multifile sandbox:safe_primitive/1.
@@ -468,6 +477,8 @@ sandbox:safe_primitive(rlm_host_words:atom_of(_, _)).
 sandbox:safe_primitive(rlm_host_words:lower(_, _)).
 sandbox:safe_primitive(rlm_host_words:upper(_, _)).
 sandbox:safe_primitive(rlm_host_words:strings_joined(_, _, _)).
+sandbox:safe_primitive(rlm_host_words:lower_string(_, _)).
+sandbox:safe_primitive(rlm_host_words:upper_string(_, _)).
 
 :- det(turn/5).
 :- det(ranged/3).

@@ -3,7 +3,7 @@
           [ token_elements/3,     % +Tokens, +Before, -Elements
             scan/5,               % +Module, +Elements, -Key, -Length, -Marked
             name_hit/6,           % +Module, +View, +Elements, -Key, -Length, -I
-            first_names/3,        % +Module, +Hits, -Pairs
+            first_names/4,        % +Module, +View, +Hits, -Pairs
             trigger_hit/7,        % +Module, +Stemmer, +Elements, -Signal, -Value, -I, -Weight
             negated_units/3,      % +Module, +Reading, -Is
             name_score/1,         % ?Score
@@ -13,7 +13,7 @@
 :- use_module(library(lists), [append/2, append/3, member/2]).
 :- use_module(library(pairs), [pairs_values/2]).
 :- use_module(rlm_negation, [negated/2]).
-:- use_module(rlm_origin, [in_view/3]).
+:- use_module(rlm_origin, [counts/2, in_view/3]).
 :- use_module(rlm_words, [identifier_words/2, stems/3]).
 
 /** <module> Where a text says the words by which a unit is called
@@ -99,11 +99,12 @@ name_hit(M, View, Elements, Key, Length, I) :-
     M:key(Key, I, name),
     in_view(View, M, I).
 
-%!  first_names(+Module, +Hits, -Pairs) is det.
+%!  first_names(+Module, +View, +Hits, -Pairs) is det.
 %
-%   Hits are `Length-I-Key`: the longest names first, then by id; no more than the limit.
+%   Hits are `Length-I-Key`: the longest names first, then by id; no more than the limit. A unit that cannot be shown
+%   takes no place.
 
-first_names(M, Hits, Pairs) :-
+first_names(M, View, Hits, Pairs) :-
     findall(k(Shorter, Id)-(I-Key),
             ( member(Length-I-Key, Hits),
               Shorter is -Length,
@@ -113,17 +114,17 @@ first_names(M, Hits, Pairs) :-
     pairs_values(Keyed, Named),
     name_limit(Limit),
     name_score(Score),
-    take_names(Named, Limit, [], Score, Pairs).
+    take_names(Named, View, Limit, [], Score, Pairs).
 
-take_names([], _, _, _, []).
-take_names([I-Key|Named], Left, Seen, Score, Pairs) :-
+take_names([], _, _, _, _, []).
+take_names([I-Key|Named], View, Left, Seen, Score, Pairs) :-
     (   Left =:= 0
     ->  Pairs = []
     ;   memberchk(I, Seen)
-    ->  take_names(Named, Left, Seen, Score, Pairs)
+    ->  take_names(Named, View, Left, Seen, Score, Pairs)
     ;   Pairs = [I-e(name(Key), Score)|Rest],
-        Fewer is Left - 1,
-        take_names(Named, Fewer, [I|Seen], Score, Rest)
+        ( counts(View, I) -> Fewer is Left - 1 ; Fewer = Left ),
+        take_names(Named, View, Fewer, [I|Seen], Score, Rest)
     ).
 
 %!  trigger_hit(+Module, +Stemmer, +Elements, -Signal, -Value, -I, -Weight) is nondet.

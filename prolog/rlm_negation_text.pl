@@ -3,6 +3,7 @@
           [ plain_tokens/2        % +Tokens, -Plain
           ]).
 :- use_module(library(lists), [append/3]).
+:- use_module(rlm_letters, [small/1]).
 :- use_module(rlm_negation_words,
               [ abbreviation/1, article/1, closed/1, closes/2, cue/2, joins/1, mark/2, quote/2, short/2, use/3,
                 verb/3
@@ -156,7 +157,8 @@ line_end, [p('\n')] --> [p('\n')].
 
 continues(Word, Raw) :-
     sub_atom(Raw, 0, 1, _, First),
-    char_type(First, lower),
+    char_code(First, Code),
+    small(Code),
     \+ cue(Word, _),
     \+ closed(Word),
     \+ verb(Word, _, _),

@@ -82,12 +82,15 @@ numbered(Name, N0-Places0, N-Places) :-
     put_assoc(Name, Places0, N0, Places),
     N is N0+1.
 
+control(Code) :- Code < 0x20, !.
+control(Code) :- Code >= 0x7f, Code =< 0x9f.
+
 variable(At, [Name,Value], Name-Domain) :-
     deeper(At, Name, Here),
     most(name, Most),
     (   atom_length(Name, Length),
         between(1, Most, Length),
-        \+ ( sub_atom(Name, _, 1, _, Char), char_type(Char, cntrl) )
+        \+ ( atom_codes(Name, Codes), member(Code, Codes), control(Code) )
     ->  true
     ;   format(string(Expected), "a name of 1 to ~d characters, without control characters", [Most]),
         wrong(At, Expected, _{text:Name})

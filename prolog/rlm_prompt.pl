@@ -14,7 +14,7 @@
 :- use_module(library(error), [existence_error/2, must_be/2]).
 :- use_module(library(lists), [member/2, nth1/3]).
 :- use_module(rlm_catalog, [catalog_change/2, catalog_create/2, catalog_destroy/2]).
-:- use_module(rlm_explain, [all_reasons/3, explain_unit/2, sentence/2]).
+:- use_module(rlm_explain, [all_reasons/4, explain_unit/2, sentence/2]).
 :- use_module(rlm_meant, [likest/3, meant/3, not_meant/2]).
 :- use_module(rlm_select, [select/2]).
 :- use_module(rlm_unit, [unit_kind/2, unit_name/2, unit_server/2, unit_term/2]).
@@ -192,11 +192,11 @@ prompt_explain(Compiled, Unit, explanation{unit: Term, state: State, reasons: Re
     (   member([Id, _, _, _, Reasons0, _], Reply.active)
     ->  State = active,
         Reasons = Reasons0
-    ;   ( nth1(Rank0, Reply.ranked, Id) -> Rank = Rank0 ; Rank = null ),
+    ;   ( nth1(N, Reply.ranked, Id) -> nth1(N, Reply.ranks, Rank) ; Rank = null ),
         looked_at(Id, Rank, Facts, Compiled, Looked),
         against(Id, Rank, Reply, Against, Rejected),
         ( Rejected == true -> State = rejected ; State = Looked.state ),
-        all_reasons(Against, Looked.reasons, Reasons)
+        all_reasons(Rejected, Against, Looked.reasons, Reasons)
     ),
     findall(Sentence, ( member(Reason, Reasons), sentence(Reason, Sentence) ), Text).
 

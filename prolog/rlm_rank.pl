@@ -23,7 +23,10 @@ taken; nobody is turned away here for it.
     ranked_in(+, +, 1, +, -, -, -),
     lifted(+, +, 1, +, +, -),
     wanted(+, +, 1, -, -),
-    enough_words(+, 1, +, +, +, +, +).
+    enough_words(+, 1, +, +, +, +, +),
+    heard(+, +, 1, -),
+    spread_names(+, +, 1, -),
+    halved(+, +, 1, +, -).
 
 %   sensor_noise(?Score): what a sensor gives the best unit of a text that asks for none of them.
 sensor_noise(1400).
@@ -64,12 +67,12 @@ ranked_in(M, View, Usable, evidence(Words, Others, _, Intents, Input), Merged, R
     best_first(M, Above, Floored0),
     best_usable(Floored0, Usable, Best, ForBest),
     lifted(Intents, M, Usable, Best, Floored0, Floored),
-    heard(ForBest, Others, Heard),
+    heard(ForBest, Others, Usable, Heard),
     clear_floor(M, View, Input, Heard, Best, Floor, First, Step, Safe),
     above_relative(Floored, Usable, places(Safe, Best, First), Floor, Step, Kept, places(Left, Last, Relative0)),
     Relative is (Relative0 + 999) // 1000,        % who is out is below it, in thousandths too
     enough_words(Input.words, Usable, Kept, First, Step, Left, Last),
-    spread_names(Kept, M, Ranked).
+    spread_names(Kept, M, Usable, Ranked).
 
 %!  best_first(+Module, +Cs0, -Cs) is det.
 %
@@ -86,13 +89,14 @@ best_first(M, Cs0, Cs) :-
     keysort(Keyed, Sorted),
     pairs_values(Sorted, Cs).
 
-%   heard(+ForBest, +Others, -N): so many sensors speak for the best unit, and one at least where any says something of a
-%   unit here; what they say of others is nobody's concern.
-heard(ForBest, Others, N) :-
+%   heard(+ForBest, +Others, :Usable, -N): so many sensors speak for the best unit, and one at least where any says
+%   something of a unit here that may be shown; what they say of others does not count.
+heard(ForBest, Others, Usable, N) :-
     findall(Name, member(e(sensor(Name), _), ForBest), Names),
     length(Names, N0),
     (   N0 =:= 0,
-        memberchk(_-e(sensor(_), _), Others)
+        member(I-e(sensor(_), _), Others),
+        call(Usable, I)
     ->  N = 1
     ;   N = N0
     ).
@@ -185,16 +189,17 @@ enough_words(Words, Usable, Kept, First, Step, Left, Last) :-
     ;   true
     ).
 
-%   spread_names(+Kept, +M, -Ranked): of units with the same bare name, each further one stands where half
-%   the score of the one before would put it, so that one name does not fill the first places.
-spread_names(Kept, M, Ranked) :-
+%   spread_names(+Kept, +M, :Usable, -Ranked): of units with the same bare name, each further one stands where half
+%   the score of the one before would put it, so that one name does not fill the first places. Units that may not be
+%   shown do not count.
+spread_names(Kept, M, Usable, Ranked) :-
     findall(Name-C, ( member(C, Kept), arg(1, C, I), M:called(I, Name) ), Named),
     keysort(Named, Sorted),
     repeated(Sorted, Repeated),
     (   Repeated == []
     ->  Ranked = Kept
     ;   list_to_assoc(Repeated, Counts),
-        halved(Named, M, Counts, Keyed),
+        halved(Named, M, Usable, Counts, Keyed),
         keysort(Keyed, Ordered),
         pairs_values(Ordered, Ranked)
     ).
@@ -215,14 +220,14 @@ after_name([Name-_|Named], Name, Rest) :-
     after_name(Named, Name, Rest).
 after_name(Rest, _, Rest).
 
-halved([], _, _, []).
-halved([Name-C|Named], M, Counts0, [k(Down, Back, Id)-C|Keyed]) :-
+halved([], _, _, _, []).
+halved([Name-C|Named], M, Usable, Counts0, [k(Down, Back, Id)-C|Keyed]) :-
     C = c(I, Score, _, Others),
     M:unit(I, Id, _, Priority, _, _),
     Back is -Priority,
     (   get_assoc(Name, Counts0, Before)
     ->  Count is Before + 1,
-        put_assoc(Name, Counts0, Count, Counts)
+        ( call(Usable, I) -> put_assoc(Name, Counts0, Count, Counts) ; Counts = Counts0 )
     ;   Before = 0,
         Counts = Counts0
     ),
@@ -231,7 +236,7 @@ halved([Name-C|Named], M, Counts0, [k(Down, Back, Id)-C|Keyed]) :-
     ->  Down is -(Score >> min(Before, 30))
     ;   Down is -Score
     ),
-    halved(Named, M, Counts, Keyed).
+    halved(Named, M, Usable, Counts, Keyed).
 
 best_usable([], _, 0, []).
 best_usable([c(I, Score, _, Es)|Cs], Usable, Best, ForBest) :-

@@ -7,10 +7,11 @@
           ]).
 :- use_module(library(assoc), [assoc_to_list/2, empty_assoc/1, get_assoc/3, list_to_assoc/2, put_assoc/4]).
 :- use_module(library(lists), [append/3, member/2, reverse/2]).
+:- use_module(library(ordsets), [list_to_ord_set/2, ord_memberchk/2]).
 :- use_module(rlm_catalog, [replaces/3, unit_id/3]).
-:- use_module(rlm_closure, [needs/4, reachable/3]).
-:- use_module(rlm_evidence, [source_weights/4]).
-:- use_module(rlm_origin, [view_row/3]).
+:- use_module(rlm_closure, [needs/4, reaching/4]).
+:- use_module(rlm_evidence, [source_weights/5]).
+:- use_module(rlm_origin, [counts/2, view_row/3]).
 
 /** <module> What a selection says of itself
 
@@ -21,7 +22,8 @@ Terms with numbers become plain data with ids. Each active unit comes as
 
 %!  selection_reply(+Module, +Selection, -Reply:dict) is det.
 
-selection_reply(M, selection(Args, Evidence, Ranked, floors(Floor, Relative), Forbidden, World, Bad, State), Reply) :-
+selection_reply(M, Selection, Reply) :-
+    Selection = selection(Args, View, Evidence, Ranked, floors(Floor, Relative), Forbidden, World, Bad, State),
     State = state(Admitted, Active, Rejected),
     World = world(_, _, _, _, Vetoed, _),
     Evidence = evidence(_, _, Weights, _, _),
@@ -43,21 +45,27 @@ selection_reply(M, selection(Args, Evidence, Ranked, floors(Floor, Relative), Fo
     reason_rows(M, First, RejectedRows),
     assoc_to_list(Bad, BadPairs0),
     current_reasons(BadPairs0, M, Active, BadPairs),
-    reason_rows(M, BadPairs, BadRows),
-    findall(Id, ( member(I, Forbidden), unit_id(M, I, Id) ), NegatedIds),
+    reason_rows(M, BadPairs, BadRows0),
+    sort(BadRows0, BadRows),
+    findall(Id, ( member(I, Forbidden), unit_id(M, I, Id) ), NegatedIds0),
+    sort(NegatedIds0, NegatedIds),
     assoc_to_list(Vetoed, Vetoes),
-    findall([Id, Rule], ( member(I-Rules, Vetoes), unit_id(M, I, Id), member(Rule, Rules) ), VetoedIds),
-    ids_scores(Ranked, M, RankedIds, Scores),
+    findall([Id, Rule], ( member(I-Rules, Vetoes), unit_id(M, I, Id), member(Rule, Rules) ), VetoedIds0),
+    sort(1, @=<, VetoedIds0, VetoedIds),
+    ids_scores(Ranked, M, View, 1, RankedIds, Scores, Ranks),
     raised_rows(Ranked, M, Active, RaisedRows),
-    source_weights(M, Args, Weights, Sources),
+    source_weights(M, View, Args, Weights, Sources),
     Reply = _{ active: ActiveRows, rejected: RejectedRows, nonviable: BadRows, negated: NegatedIds,
-               vetoed: VetoedIds, ranked: RankedIds, scores: Scores, raised: RaisedRows, sources: Sources,
+               vetoed: VetoedIds, ranked: RankedIds, scores: Scores, ranks: Ranks, raised: RaisedRows, sources: Sources,
                floor: Floor, relative_floor: Relative }.
 
-ids_scores([], _, [], []).
-ids_scores([c(I, Score, _, _)|Ranked], M, [Id|Ids], [Score|Scores]) :-
+%   ids_scores(+Ranked, +M, +View, +Rank, -Ids, -Scores, -Ranks): a unit that cannot be shown stands beside the one whose
+%   rank it has.
+ids_scores([], _, _, _, [], [], []).
+ids_scores([c(I, Score, _, _)|Ranked], M, View, Rank0, [Id|Ids], [Score|Scores], [Rank0|Ranks]) :-
     unit_id(M, I, Id),
-    ids_scores(Ranked, M, Ids, Scores).
+    ( counts(View, I) -> Rank is Rank0 + 1 ; Rank = Rank0 ),
+    ids_scores(Ranked, M, View, Rank, Ids, Scores, Ranks).
 
 %   raised_rows(+Ranked, +M, +Active, -Rows): what moved a candidate that is not active, and is seen only beside the
 %   others: it is the best for a part of the text, strangers may not keep it out, or a rule of the host said so.
@@ -152,16 +160,16 @@ class(_, Args, Obliged, I, Id, _, _, Class) =>
     ;   Class = periphery
     ).
 
-%   meets(+World, +Active, +I, -J): active J meets a requirement of I.
+%   meets(+World, +Active, +I, -J): active J meets a requirement of I; of several that stand in for it, the one that was
+%   admitted first.
 meets(World, Active, I, J) :-
     World = world(M, _, _, _, _, _),
     needs(World, I, _, D),
     D \== missing,
     (   get_assoc(D, Active, _)
     ->  J = D
-    ;   replaces(M, J, D),
-        get_assoc(J, Active, _)
-    ->  true
+    ;   findall(Place-S, ( replaces(M, S, D), get_assoc(S, Active, Place) ), Ss),
+        sort(Ss, [_-J|_])
     ).
 
 met_by(World, Active, I, Ids) :-
@@ -318,9 +326,10 @@ error_reply(misconfigured(Tier, contradiction(A, B), Given, Roots), Reply) =>
 owner(Roots, given(World, _), I, Owner) :-
     (   memberchk(I, Roots)
     ->  Owner = I
-    ;   member(Owner, Roots),
-        reachable(World, [Owner], Is),
-        memberchk(I, Is)
+    ;   reaching(World, all, [I], Rs),
+        list_to_ord_set(Rs, Reaching),
+        member(Owner, Roots),
+        ord_memberchk(Owner, Reaching)
     ->  true
     ;   Owner = I
     ).

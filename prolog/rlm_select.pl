@@ -1,21 +1,23 @@
 :- encoding(utf8).
 :- module(rlm_select,
-          [ select/2              % +Args, -Reply
+          [ select/2,             % +Args, -Reply
+            analyse/2             % +Args, -Analysis
           ]).
-:- use_module(library(assoc), [empty_assoc/1, get_assoc/3]).
+:- use_module(library(assoc), [empty_assoc/1, gen_assoc/3, get_assoc/3, list_to_assoc/2]).
 :- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, reverse/2]).
-:- use_module(library(ordsets), [list_to_ord_set/2, ord_memberchk/2, ord_subtract/3, ord_union/3]).
+:- use_module(library(ordsets), [list_to_ord_set/2, ord_memberchk/2, ord_subtract/3]).
 :- use_module(rlm_admit, [admit_each/5, admit_limited/5, admit_together/5, start/1]).
 :- use_module(rlm_catalog, [catalog_module/2, catalog_ready/1, with_standing/3]).
-:- use_module(rlm_closure, [by_number/2, nonviable/3, places/2, reachable/3]).
-:- use_module(rlm_conflict, [decided_first/3]).
+:- use_module(rlm_closure, [by_number/2, nonviable/3, out/4, places/2, reachable/3]).
+:- use_module(rlm_conflict, [decided_first/4]).
 :- use_module(rlm_eligible, [eligible/3, policy/2]).
-:- use_module(rlm_evidence, [evidence/5, reading/3]).
-:- use_module(rlm_host, [host_rules/5]).
+:- use_module(rlm_evidence, [analysis/5, evidence/5, reading/3]).
+:- use_module(rlm_hidden, [hidden/7]).
+:- use_module(rlm_host, [host_boosts/4, host_rules/3]).
 :- use_module(rlm_named, [negated_units/3]).
-:- use_module(rlm_origin, [view_row/3]).
+:- use_module(rlm_origin, [hidden_numbers/2, view/5, view_row/3]).
 :- use_module(rlm_reply, [error_reply/2, selection_reply/3]).
-:- use_module(rlm_spare, [ranked/6]).
+:- use_module(rlm_spare, [ranked/7]).
 
 /** <module> The law
 
@@ -64,48 +66,81 @@ undecided(more_views(Views), Reply) =>
 undecided(Ball, _) =>
     throw(Ball).
 
-decide(M, Args, selection(Args, Evidence, Ranked, Floors, Forbidden, World, Bad, State)) :-
-    policy(Args, Policy),
-    reading(M, Args.text, Reading),
-    negated_units(M, Reading, Forbidden),
-    evidence(M, all, Reading, Args, Evidence),
-    judged(M, Args, Policy, Forbidden, Reading, Evidence, Ranked1, Floors, Rules),
-    wanted(M, Args, Pinned, Selected, Premises),
-    world(M, Args, Policy, Forbidden, Rules, Premises, Pinned, Selected, Host),
+decide(M, Args, selection(Args, View, Evidence, Ranked, Floors, Forbidden, World, Told, State)) :-
+    Read = read(Reading, Forbidden, Policy, Host, Lacking),
+    read_turn(M, Args, Read, View, Count, Pinned, Selected),
+    evidence(M, View, Reading, Args, Evidence),
+    ranked(M, View, Count, Reading, Evidence, Ranked0, Floors),
+    host_boosts(M, Args, Ranked0, Ranked1),
     append(Pinned, Selected, Wanted),
     nonviable(Host, Wanted, BadWanted),
     start(S0),
     admit_together(pinned, Pinned, given(Host, BadWanted), S0, S1),
     admit_together(selected, Selected, given(Host, BadWanted), S1, S2),
+    negated(M, Args.mode, Forbidden, Host, Wanted, S2, Negated),
     retained(M, Args, Forbidden, Retained),
-    without_spared(Host, Forbidden, Ranked1, Ranked),
+    without_spared(Forbidden, Negated, Ranked1, Ranked),
     append(Wanted, Retained, Firm),
-    widened(Host, Args.mode, Firm, Ranked, World),
-    later(World, Args, Pinned, Selected, Ranked, Later),
-    considered([Firm], Later, Considered),
-    nonviable(World, Considered, Bad),
+    widened(Host, Policy, Args.mode, Firm, Negated, Ranked, World),
+    later(World, Args, Wanted, Ranked, Later0),
+    considered([Firm], Later0, Considered),
+    append(Considered, Lacking, LookedAt),
+    nonviable(World, LookedAt, Bad),
+    decided_first(World, Bad, Later0, Later),
     Given = given(World, Bad),
     admit_each(retained, Retained, Given, S2, S3),
     admit_limited(Later, Args.limit, Given, S3, S4),
-    suggested(World, S4, Suggested),
-    considered([], Suggested, SuggestedIs),
+    suggested(World, S4, Suggested0),
+    considered([], Suggested0, SuggestedIs),
     nonviable(World, SuggestedIs, BadSuggested),
-    admit_limited(Suggested, 0, given(World, BadSuggested), S4, State).
+    decided_first(World, BadSuggested, Suggested0, Suggested),
+    admit_limited(Suggested, 0, given(World, BadSuggested), S4, State),
+    told(World, Considered, Bad, Told).
 
-%   judged(...): the ranking with the host's own rules; what they veto raises no floor for others.
-judged(M, Args, Policy, Forbidden, Reading, Evidence, Ranked, Floors, Rules) :-
-    ranked(M, usable(M, Policy, Forbidden), Reading, Evidence, Ranked0, Floors0),
-    host_rules(M, Args, Ranked0, Ranked1, Rules),
-    Rules = rules(Vetoed, _),
-    findall(I, member(I-_, Vetoed), Is),
-    list_to_ord_set(Is, Out),
-    (   Out == []
-    ->  Ranked = Ranked1,
-        Floors = Floors0
-    ;   ord_union(Forbidden, Out, Unusable),
-        ranked(M, usable(M, Policy, Unusable), Reading, Evidence, Ranked2, Floors),
-        host_rules(M, Args, Ranked2, Ranked, _)
-    ).
+%   told(+World, +Considered, +Bad, -Told): the reasons that are told of units that are not viable. What keeps a unit out
+%   itself is told of every unit in the same way, candidate or not; here only of those that stood for admission.
+told(World, Considered, Bad, Told) :-
+    list_to_ord_set(Considered, Stood),
+    findall(I-Reasons,
+            ( gen_assoc(I, Bad, Reasons),
+              (   ord_memberchk(I, Stood)
+              ->  true
+              ;   out(World, t, I, [])
+              ) ),
+            Pairs),
+    list_to_assoc(Pairs, Told).
+
+%   read_turn(+M, +Args, -Read, -View, -Count, -Pinned, -Selected): what is known before any evidence is looked at: the
+%   text's words, what it forbids, what the host wants and may want, and the units that cannot be shown (Count of them).
+read_turn(M, Args, read(Reading, Forbidden, Policy, Host, Lacking), View, Count, Pinned, Selected) :-
+    policy(Args, Policy),
+    reading(M, Args.text, Reading),
+    negated_units(M, Reading, Forbidden),
+    host_rules(M, Args, Rules),
+    wanted(M, Args, Pinned, Selected, Premises),
+    host_world(M, Policy, Rules, Premises, Pinned, Selected, Host),
+    append(Pinned, Selected, Wanted),
+    start(None),
+    negated(M, Args.mode, Forbidden, Host, Wanted, None, Negated),
+    with_negated(Host, Negated, World),
+    hidden(World, M, Policy, Forbidden, Hidden, Count, Lacking),
+    view(M, all, Hidden, Count, View).
+
+%!  analyse(+Args:dict, -Analysis:dict) is det.
+%
+%   What a scorer outside needs to count the words of a turn (rlm_evidence:analysis/5), and the numbers of the units that
+%   cannot be shown (`hidden`), which make no word common.
+
+analyse(Args, Analysis) :-
+    catalog_module(Args.catalog, M),
+    with_standing(M, Args.standing, analysed(M, Args, Analysis)).
+
+analysed(M, Args, Analysis) :-
+    catalog_ready(M),
+    read_turn(M, Args, read(Reading, _, _, _, _), View, _, _, _),
+    analysis(M, View, Reading, Args, Analysis0),
+    hidden_numbers(View, Hidden),
+    Analysis = Analysis0.put(hidden, Hidden).
 
                 /*******************************
                 *            ROOTS             *
@@ -151,10 +186,9 @@ retained(M, Args, Forbidden, Retained) :-
               \+ ord_memberchk(I, Forbidden) ),
             Retained).
 
-%   later(+World, +Args, +Pinned, +Selected, +Ranked, -Roots): what the evidence asks for and, in `all_tools`,
-%   the other eligible tools; superseders before what they supersede.
-later(World, Args, Pinned, Selected, Ranked, Roots) :-
-    append(Pinned, Selected, Wanted),
+%   later(+World, +Args, +Wanted, +Ranked, -Roots): what the evidence asks for and, in `all_tools`,
+%   the other eligible tools.
+later(World, Args, Wanted, Ranked, Roots) :-
     places(Wanted, Places),
     World = world(M, _, _, _, _, _),
     findall(root(I, evidence, Exempt),
@@ -163,8 +197,7 @@ later(World, Args, Pinned, Selected, Ranked, Roots) :-
               exempt(M, Args.mode, I, Others, Exempt) ),
             Evidenced),
     others(Args.mode, World, Wanted, Ranked, Others),
-    append(Evidenced, Others, Unordered),
-    decided_first(World, Unordered, Roots).
+    append(Evidenced, Others, Roots).
 
 %   The limit does not count what the text names, nor, in `all_tools`, tools.
 exempt(M, Mode, I, Others, Exempt) :-
@@ -209,35 +242,41 @@ suggested(World, state(Admitted, Active, _), Suggested) :-
               \+ get_assoc(J, Active, _) ),
             Js0),
     list_to_set(Js0, Js),
-    findall(root(J, suggested, true), member(J, Js), Roots),
-    decided_first(World, Roots, Suggested).
+    findall(root(J, suggested, true), member(J, Js), Suggested).
 
                 /*******************************
                 *            WORLD             *
                 *******************************/
 
-%   world(...): what rlm_closure needs to know, put together. What the host wants can be stood in for by what
-%   the host wants, and by nothing that a text brings in.
-world(M, Args, Policy, Forbidden, rules(Vetoed, Needs), Premises, Pinned, Selected, World) :-
-    append(Premises, Needs, Pairs),
+%   host_world(...): what rlm_closure needs to know of the host's wishes, put together. What the host's wishes require can
+%   be stood in for by what the host wants too, or else by any unit that may be shown, by priority and id: whether a
+%   wish comes true is for no text to say.
+host_world(M, Policy, rules(Vetoed, Needs), Premises, Pinned, Selected, World) :-
+    append(Premises, Needs, Pairs0),
+    sort(Pairs0, Pairs),
     by_number(Pairs, Extra),
     by_number(Vetoed, Vetoes),
     append(Pinned, Selected, Wanted),
-    negated(M, Args.mode, Forbidden, Extra, Wanted, Negated),
-    places(Wanted, Candidates),
+    findall(I, M:above(I, _), Superseders0),
+    in_order(M, Superseders0, Superseders),
+    append(Wanted, Superseders, Standing),
+    places(Standing, Candidates),
+    World = world(M, Policy, Extra, [], Vetoes, Candidates).
+
+with_negated(world(M, Policy, Extra, _, Vetoes, Candidates), Negated, World) :-
     World = world(M, Policy, Extra, Negated, Vetoes, Candidates).
 
-%   without_spared(+Host, +Forbidden, +Ranked0, -Ranked): what the host's wishes spare from the user's words
+%   without_spared(+Forbidden, +Negated, +Ranked0, -Ranked): what the host's wishes spare from the user's words
 %   may come along where it is needed; being named in a negation is no evidence for it.
-without_spared(_, [], Ranked0, Ranked) =>
+without_spared([], _, Ranked0, Ranked) =>
     Ranked = Ranked0.
-without_spared(world(_, _, _, Negated, _, _), Forbidden, Ranked0, Ranked) =>
+without_spared(Forbidden, Negated, Ranked0, Ranked) =>
     ord_subtract(Forbidden, Negated, Spared),
     findall(C, ( member(C, Ranked0), arg(1, C, I), \+ ord_memberchk(I, Spared) ), Ranked).
 
-%   widened(+Host, +Mode, +Firm, +Ranked, -World): who stands on its own feet, in order: it matters only where
-%   something may stand in for something else.
-widened(world(M, Policy, Extra, Negated, Vetoed, _), Mode, Firm, Ranked, World) :-
+%   widened(+Host, +Policy, +Mode, +Firm, +Negated, +Ranked, -World): what stands on its own feet, in order: it matters
+%   only where something may stand in for something else.
+widened(world(M, _, Extra, _, Vetoed, _), Policy, Mode, Firm, Negated, Ranked, World) :-
     (   M:above(_, _)
     ->  findall(I, member(c(I, _, _, _), Ranked), Evidenced),
         findall(I, ( Mode == all_tools, tool(M, I), eligible(M, Policy, I) ), Tools),
@@ -248,19 +287,16 @@ widened(world(M, Policy, Extra, Negated, Vetoed, _), Mode, Firm, Ranked, World) 
     ),
     World = world(M, Policy, Extra, Negated, Vetoed, Candidates).
 
-usable(M, Policy, Forbidden, I) :-
-    eligible(M, Policy, I),
-    \+ ord_memberchk(I, Forbidden).
-
-%   What the user's words forbid never reaches what the host pinned or selected, nor what that needs; in
-%   `all_tools` it reaches no tool.
-negated(_, _, [], _, _, Negated) =>
+%   negated(+M, +Mode, +Forbidden, +Host, +Wanted, +State, -Negated): what the user's words forbid never reaches what the
+%   host pinned or selected, nor what that needs, nor what came in for it; in `all_tools` it reaches no tool.
+negated(_, _, [], _, _, _, Negated) =>
     Negated = [].
-negated(M, Mode, Forbidden, Extra, Wanted, Negated) =>
-    reachable(world(M, none, Extra, [], none, none), Wanted, Protected),
+negated(M, Mode, Forbidden, Host, Wanted, state(_, Active, _), Negated) =>
+    reachable(Host, Wanted, Protected),
     ord_subtract(Forbidden, Protected, Exposed),
     findall(I,
             ( member(I, Exposed),
+              \+ get_assoc(I, Active, _),
               \+ ( Mode == all_tools, tool(M, I) ) ),
             Negated0),
     list_to_ord_set(Negated0, Negated).

@@ -13,7 +13,7 @@
 :- use_module(library(lists), [append/3, member/2, nth1/3, reverse/2, subtract/3]).
 :- use_module(rlm_catalog, [catalog_change/2, catalog_create/2, catalog_destroy/2]).
 :- use_module(rlm_eligible, [matches/2, patterns/2]).
-:- use_module(rlm_explain, [all_reasons/3, explain_unit/2, remedies/2, sentence/2, visible/2]).
+:- use_module(rlm_explain, [all_reasons/4, explain_unit/2, remedies/2, sentence/2, visible/2]).
 :- use_module(rlm_meant, [unit_meant/3]).
 :- use_module(rlm_select, [select/2]).
 :- use_module(rlm_session_read, [session_records/2]).
@@ -127,7 +127,7 @@ state(Id, State, Form, Reasons) :-
         against(Id, Against, Rejected),
         ( Rejected == true -> State = rejected ; State = Looked.state ),
         maplist(row_dict, Against, First),
-        all_reasons(First, Looked.reasons, Reasons0),
+        all_reasons(Rejected, First, Looked.reasons, Reasons0),
         maplist(with_words(Looked.words), Reasons0, Reasons)
     ).
 

@@ -1,13 +1,13 @@
 :- encoding(utf8).
 :- module(rlm_spare,
-          [ ranked/6              % +Module, :Usable, +Reading, +Evidence, -Ranked, -Floors
+          [ ranked/7              % +Module, +View, +Count, +Reading, +Evidence, -Ranked, -Floors
           ]).
+:- use_module(library(apply), [include/3]).
 :- use_module(library(assoc), [empty_assoc/1, get_assoc/3, list_to_assoc/2, put_assoc/4]).
 :- use_module(library(lists), [append/3, member/2]).
 :- use_module(library(pairs), [pairs_keys/2]).
-:- use_module(library(solution_sequences), [limit/2]).
 :- use_module(rlm_evidence, [evidence/5]).
-:- use_module(rlm_origin, [in_view/3, mixed/1, view_row/3, view_size/3, wordiest/3]).
+:- use_module(rlm_origin, [counts/2, in_view/3, mixed/2, several/2, view/5, view_row/3, view_size/3, wordiest/4]).
 :- use_module(rlm_rank, [ranked_in/7]).
 
 /** <module> Strangers stand in nobody's way
@@ -23,82 +23,100 @@ So no stranger keeps out a unit of the host, nor one stranger another's; and who
 Ranks stay as they are: who is spared stands after those who need it not, and says so.
 */
 
-:- meta_predicate
-    ranked(+, 1, +, +, -, -),
-    with_spared(+, 1, +, +, +, +, -),
-    views(+, 1, +, +, +, -),
-    view(+, 1, +, +, +, -),
-    loudest(+, 1, +, +, +, -).
-
-%!  ranked(+Module, :Usable, +Reading, +Evidence, -Ranked, -Floors) is det.
+%!  ranked(+Module, +View, +Count, +Reading, +Evidence, -Ranked, -Floors) is det.
 %
 %   The units whose evidence suffices, best first (rlm_rank), and after them those who are spared. `Evidence` is that of
-%   all units. Where there are more than the candidate limit takes, those who are first in a view of theirs come first.
+%   all units, `View` is of all units, `Count` of which cannot be shown. Where there are more than the candidate limit takes, those who are first in a view of theirs come first.
 %
 %   @error more_words, more_views(Views), where a scorer outside left out what could matter
 
-ranked(M, Usable, Reading, Evidence, Ranked, Floors) :-
-    ranked_in(M, all, Usable, Evidence, Merged, Plain, Floors),
-    (   mixed(M)
-    ->  with_spared(M, Usable, Reading, Evidence, Merged, Plain, Ranked)
+ranked(M, View, Count, Reading, Evidence, Ranked, Floors) :-
+    ranked_in(M, View, counts(View), Evidence, Merged, Plain, Floors),
+    (   mixed(M, View)
+    ->  with_spared(M, View, Count, Reading, Evidence, Merged, Plain, Ranked)
     ;   Ranked = Plain
     ).
 
-with_spared(M, Usable, Reading, Evidence, Merged, Plain, Ranked) :-
+with_spared(M, All, Count, Reading, Evidence, Merged, Plain, Ranked) :-
     Evidence = evidence(_, _, _, _, Input),
-    views(M, Usable, Reading, Input.words, Plain, Views),
+    All = view(_, Hidden, _),
+    views(M, All, Count, Reading, Input.words, Plain, Views),
     counted(Views, Input.words),
-    findall(View-Cs,
-            ( member(View, Views),
-              spared_limit(View, Most),
+    findall(Who-Cs,
+            ( member(Who, Views),
+              spared_limit(Who, Most),
+              view(M, Who, Hidden, Count, View),
               evidence(M, View, Reading, Input, Viewed),
-              ranked_in(M, View, Usable, Viewed, _, Cs0, _),
-              findall(C, limit(Most, ( member(C, Cs0), arg(1, C, I), judged(View, M, I) )), Cs) ),
+              ranked_in(M, View, counts(All), Viewed, _, Cs0, _),
+              include(judged(Who, M), Cs0, Cs1),
+              first_that_count(Cs1, All, Most, Cs) ),
             Seen),
     numbers(Plain, Is),
     findall(I-in, member(I, Is), Pairs),
     list_to_assoc(Pairs, In),
     spared(Seen, Merged, In, Spared),
-    append(Plain, Spared, All),
-    findall(Js, ( member(_-Cs, Seen), numbers(Cs, Js) ), Lists),
-    fair(All, [Is|Lists], Input.limit, Ranked).
+    append(Plain, Spared, Candidates),
+    findall(Js, ( member(_-Cs, Seen), counting(Cs, All, Js) ), Lists),
+    counting(Plain, All, First),
+    fair(Candidates, All, [First|Lists], Input.limit, Ranked).
+
+%   first_that_count(+Cs0, +View, +Most, -Cs): up to so many of those that may be shown, and what stands among them.
+first_that_count([], _, _, []).
+first_that_count([C|Cs0], View, Left, Cs) :-
+    (   Left == infinite
+    ->  Cs = [C|Cs0]
+    ;   arg(1, C, I),
+        \+ counts(View, I)
+    ->  Cs = [C|Rest],
+        first_that_count(Cs0, View, Left, Rest)
+    ;   Left > 0
+    ->  Cs = [C|Rest],
+        Fewer is Left - 1,
+        first_that_count(Cs0, View, Fewer, Rest)
+    ;   Cs = []
+    ).
+
+%   counting(+Cs, +View, -Is): the numbers of those that may be shown.
+counting(Cs, View, Is) :-
+    numbers(Cs, Js),
+    include(counts(View), Js, Is).
 
 %   spared_limit(?View, ?N): in a view so many strangers' units are looked at: to show too many has its price too.
 spared_limit(host, infinite).
 spared_limit(without(_), 20).
 
-%   judged(+View, +M, +I) is semidet: the units that a view is for.
-judged(host, M, I) :-
+%   judged(+Who, +M, +C) is semidet: the units that a view is for.
+judged(host, M, C) :-
+    arg(1, C, I),
     in_view(host, M, I).
-judged(without(Origin), M, I) :-
+judged(without(Origin), M, C) :-
+    arg(1, C, I),
     M:origin(I, Own),
     Own \== Origin.
 
-%   views(+M, :Usable, +Reading, +Words, +Plain, -Views)
-views(M, Usable, Reading, Words, Plain, Views) :-
-    findall(View, view(M, Usable, Reading, Words, Plain, View), Views0),
+%   views(+M, +All, +Count, +Reading, +Words, +Plain, -Views)
+views(M, All, Count, Reading, Words, Plain, Views) :-
+    findall(Who, viewed(M, All, Count, Reading, Words, Plain, Who), Views0),
     sort(Views0, Views).
 
-view(M, _, _, _, _, host) :-
-    view_size(M, host, Size),
+viewed(M, view(_, Hidden, _), Count, _, _, _, host) :-
+    view(M, host, Hidden, Count, View),
+    view_size(M, View, Size),
     Size > 0.
-view(M, Usable, Reading, Words, Plain, without(Origin)) :-
-    M:brought(One, _),                    % of several strangers only: without the one there is, it is the host's view
-    M:brought(Other, _),
-    Other \== One,
-    !,
-    loudest(M, Usable, Reading, Words, Plain, Origin).
+viewed(M, All, _, Reading, Words, Plain, without(Origin)) :-
+    several(M, All),                      % without the one that there is, it is the host's view
+    loudest(M, All, Reading, Words, Plain, Origin).
 
-%   loudest(+M, :Usable, +Reading, +Words, +Plain, -Origin) is nondet: the stranger who is first, and the one who says
+%   loudest(+M, +All, +Reading, +Words, +Plain, -Origin) is nondet: the stranger who is first, and the one who says
 %   most, which a scorer outside has counted.
-loudest(M, Usable, _, _, Plain, Origin) :-
+loudest(M, All, _, _, Plain, Origin) :-
     once(( member(c(I, _, _, _), Plain),
            M:origin(I, Origin),
-           call(Usable, I) )).
-loudest(M, _, reading(_, _, Terms), Words, _, Origin) :-
+           counts(All, I) )).
+loudest(M, All, reading(_, _, Terms), Words, _, Origin) :-
     (   Words == null
     ->  pairs_keys(Terms, Said),
-        wordiest(M, Said, Origin)
+        wordiest(M, All, Said, Origin)
     ;   member(Origin, Words.wordiest)
     ).
 
@@ -150,10 +168,11 @@ spare_each([I-Kind|New], Known, In0, Cs) :-
                 *           THE LIMIT          *
                 *******************************/
 
-%   fair(+Cs0, +Lists, +Limit, -Cs): where there are more than the limit takes, those who are in turn first on the lists
-%   of units come before the others.
-fair(Cs0, Lists, Limit, Cs) :-
-    length(Cs0, Length),
+%   fair(+Cs0, +View, +Lists, +Limit, -Cs): where more may be shown than the limit takes, those who are in turn first on
+%   the lists of units come before the others.
+fair(Cs0, View, Lists, Limit, Cs) :-
+    counting(Cs0, View, Counting),
+    length(Counting, Length),
     (   Length =< Limit
     ->  Cs = Cs0
     ;   empty_assoc(None),

@@ -15,7 +15,8 @@
 :- set_prolog_flag(optimise, true).           % arithmetic in place; this file only
 :- use_module(library(lists), [append/2, append/3, member/2, reverse/2]).
 :- use_module(library(snowball), [snowball/3]).
-:- use_module(library(unicode), [unicode_map/3]).
+:- use_module(rlm_letters,
+              [ ascii/1, blank/1, capital/1, folded_text/2, letter_or_digit/1, lower_text/2, plain_text/2, small/1 ]).
 :- use_module(rlm_stopwords, [stop_word/1]).
 
 /** <module> From text to words
@@ -50,28 +51,7 @@ stemmer(S) :-
 %   Case, accents, width and invisible characters make no difference.
 
 fold(Text, Folded) :-
-    plain(Text, Plain),
-    downcase_atom(Plain, Folded).
-
-%   plain(+Text, -Plain:atom): as `Text`, but for compatibility forms, accents and invisible characters.
-%   unicode_map/3 ends the process where nothing of a text is left, so there is always a `|` at its end.
-plain(Text, Plain) :-
-    (   ascii(Text)
-    ->  atom_string(Plain, Text)
-    ;   atomic_list_concat([Text, '|'], Guarded),
-        catch(unicode_map(Guarded, Mapped, [compat, compose, stripmark, ignore]), error(_, _), fail)
-    ->  sub_atom(Mapped, 0, _, 1, Plain)
-    ;   atom_string(Plain, Text)            % it holds a code that is no character
-    ).
-
-ascii(Text) :-
-    string_codes(Text, Codes),
-    ascii_codes(Codes).
-
-ascii_codes([]).
-ascii_codes([C|Cs]) :-
-    C < 128,
-    ascii_codes(Cs).
+    folded_text(Text, Folded).
 
                 /*******************************
                 *            TOKENS            *
@@ -115,16 +95,17 @@ word_tail([J, C|Tail]) -->
     word_tail(Tail).
 word_tail([V, C|Tail]) -->
     [V, C],
-    { variant(V), code_type(C, digit) },
+    { variant(V), C >= 0'0, C =< 0'9 },
     !,
     word_tail(Tail).
 word_tail([]) --> [].
 
 %   word_code(+Code): letters, digits, marks, and the underscore of identifiers.
-word_code(C) :- code_type(C, csym), !.
+word_code(0'_) :- !.
+word_code(C) :- letter_or_digit(C), !.
 word_code(C) :- C > 127, mark(C).
 
-%   Marks and joiners belong to the word they stand in; `code_type/2` calls them neither letter nor digit.
+%   Joiners belong to the word they stand in.
 mark(C) :- C >= 0x300, C =< 0x36f, !.
 mark(C) :- C >= 0x900, C =< 0xdff, C =\= 0x964, C =\= 0x965, !.
 mark(C) :- C >= 0xe31, C =< 0xe4e, !.
@@ -147,19 +128,14 @@ joint(0x2018).
 joint(0x02bc).
 joint(0xff07).
 
-invisible(C) :- C \== 0'\n, code_type(C, space), !.
-invisible(C) :- C >= 0x2000, C =< 0x200a, !.    % spaces of all widths
-invisible(0xa0).
-invisible(0x202f).
-invisible(0x205f).
-invisible(0x3000).
+invisible(C) :- C \== 0'\n, blank(C), !.
 invisible(0xfeff).
 invisible(0x200b).
 invisible(0x2060).
 
 straight(Word0, Word) :-
     atom_codes(Word0, Codes0),
-    (   ascii_codes(Codes0)
+    (   ascii(Codes0)
     ->  Word = Word0
     ;   straight_codes(Codes0, Codes),
         atom_codes(Word, Codes)
@@ -187,7 +163,7 @@ identifier_words(Identifier, Words) :-
         printable(Codes0)
     ->  split_string(Identifier, " \t\r\n!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", "", Parts),
         parts_words(Parts, Words)
-    ;   plain(Identifier, Plain),
+    ;   plain_text(Identifier, Plain),
         atom_codes(Plain, Codes),
         phrase(words(Words0), Codes),
         append(Words0, Words)
@@ -205,20 +181,33 @@ parts_words([], []).
 parts_words([Part|Parts], Words) :-
     (   Part == ""
     ->  Words = Rest
-    ;   string_lower(Part, Lower),
-        (   Lower == Part
-        ;   string_upper(Part, Part)
-        ;   sub_string(Part, 1, _, 0, Tail),
-            sub_string(Lower, 1, _, 0, Tail)
-        )
-    ->  atom_string(Word, Lower),
-        Words = [Word|Rest]
-    ;   slow_words(Part, Words, Rest)
+    ;   string_codes(Part, Codes),
+        case_of(Codes, Case),
+        part_words(Case, Part, Codes, Words, Rest)
     ),
     parts_words(Parts, Rest).
 
-slow_words(Part, Words, Rest) :-
-    string_codes(Part, Codes),
+part_words(small, Part, _, Words, Rest) =>
+    atom_string(Word, Part),
+    Words = [Word|Rest].
+part_words(one, Part, _, Words, Rest) =>
+    lower_text(Part, Word),
+    Words = [Word|Rest].
+part_words(mixed, _, Codes, Words, Rest) =>
+    slow_words(Codes, Words, Rest).
+
+%   case_of(+Codes, -Case): `small` letters only; `one` word: a capital first, or no small letter; else `mixed`.
+case_of([C|Cs], Case) :-
+    (   upper(C)
+    ->  ( \+ ( member(D, Cs), upper(D) ) -> Case = one ; \+ ( member(D, Cs), lower(D) ) -> Case = one ; Case = mixed )
+    ;   \+ ( member(D, Cs), upper(D) )
+    ->  Case = small
+    ;   \+ ( member(D, [C|Cs]), lower(D) )
+    ->  Case = one
+    ;   Case = mixed
+    ).
+
+slow_words(Codes, Words, Rest) :-
     phrase(words(Lists), Codes),
     append(Lists, Slow),
     append(Slow, Rest, Words).
@@ -239,7 +228,7 @@ token_words([p(_)|Tokens], ['|'|Words]) :-
 words(Lists) -->
     [C],
     !,
-    (   { code_type(C, alnum) }
+    (   { letter_or_digit(C) }
     ->  run(C, Run),
         { run_words(Run, Words),
           Lists = [Words|Rest] }
@@ -250,7 +239,7 @@ words([]) --> [].
 
 run(C, [C|Run]) -->
     [D],
-    { code_type(D, alnum) },
+    { letter_or_digit(D) },
     !,
     run(D, Run).
 run(C, [C]) --> [].
@@ -268,7 +257,7 @@ piece_word(Codes, Word) :-
     (   dense(C)
     ->  dense_word(Codes, Word)
     ;   atom_codes(Cased, Codes),
-        downcase_atom(Cased, Word)
+        folded_text(Cased, Word)
     ).
 
 %   Scripts written without spaces: a run is seen as its overlapping pairs.
@@ -304,8 +293,8 @@ splits(P, C, Next) :-
     ->  true
     ;   dense(C), \+ dense(P)
     ->  true
-    ;   code_type(C, upper(_)),
-        code_type(P, lower(_))
+    ;   capital(C),
+        small(P)
     ).
 
 upper(C) :- C >= 0'A, C =< 0'Z.
@@ -356,18 +345,18 @@ chunk_terms(Chunk, Stemmer, Terms) :-
 
 joined_words(Text, Words, Joined) :-
     (   Words = [_, _|_],
-        plain(Text, Plain),
+        plain_text(Text, Plain),
         atom_codes(Plain, Codes),
         inner_capital(Codes)
-    ->  downcase_atom(Plain, Lower),
+    ->  folded_text(Plain, Lower),
         identifier_words(Lower, Whole),
         findall(W, ( member(W, Whole), \+ memberchk(W, Words) ), Joined)
     ;   Joined = []
     ).
 
 inner_capital([A, B|Codes]) :-
-    (   code_type(A, alnum),
-        code_type(B, upper(_))
+    (   letter_or_digit(A),
+        capital(B)
     ->  true
     ;   inner_capital([B|Codes])
     ).

@@ -73,6 +73,7 @@ class Postings:
         self._origin_of: array[int] = array("i", [0])
         self._dead: list[int] = []
         self._next = 1
+        self._there: NDArray[np.bool_] | None = None
 
     def follow(self, handle: int | None, snapshot: Snapshot) -> None:
         """Come up to date with the rules, which have just been told of ``snapshot``."""
@@ -90,6 +91,7 @@ class Postings:
                 break
         gone = [id for id in self._numbers if id not in snapshot.units]
         self._dead.extend(self._numbers.pop(id) for id in gone)
+        self._there = None
         self._seen = snapshot
 
     def _add(self, reply: dict[str, Any], snapshot: Snapshot) -> None:
@@ -130,11 +132,16 @@ class Postings:
     def scored(self, analysis: dict[str, Any]) -> Words:
         """The words of one question, counted in every unit, and in the views that the rules will likely ask for;
         ``analysis`` is the reply of ``analyse``."""
-        words = Words(self, analysis, self._alive(), len(self._numbers))
-        words.count(self._likely(words))
+        import numpy as np
+
+        alive = self._alive()
+        shown = alive.copy()
+        shown[np.array(analysis["hidden"], dtype=np.int64)] = False
+        words = Words(self, analysis, alive, shown)
+        words.count(self._likely(words, shown))
         return words
 
-    def _likely(self, words: Words) -> set[View]:
+    def _likely(self, words: Words, shown: NDArray[np.bool_]) -> set[View]:
         """The catalog without strangers, where there are any beside the host; of several, without the first one, and
         without the one who says most."""
         import numpy as np
@@ -142,7 +149,7 @@ class Postings:
         if len(self._origins) < 2:
             return set()
         reach = words.reach
-        origins, alive = np.frombuffer(self._origin_of, dtype=np.int32), self._alive()[: len(self._origin_of)]
+        origins, alive = np.frombuffer(self._origin_of, dtype=np.int32), shown[: len(self._origin_of)]
         found: set[View] = {("host", "")} if (alive[1:] & (origins[1:] == 0)).any() else set()
         if len(self._origins) > 2:
             first = int(origins[np.argmax(np.where(alive & (origins != 0), reach[: len(origins)], -1))])
@@ -150,28 +157,28 @@ class Postings:
             found |= {("without", name) for name in names if name}
         return found
 
-    def seen(self, analysis: dict[str, Any], view: View) -> Words:
-        """The same in a view of the catalog."""
+    def seen(self, analysis: dict[str, Any], view: View, shown: NDArray[np.bool_]) -> Words:
+        """The same in a view of the catalog; ``shown`` are the units that can be shown."""
         import numpy as np
 
         kind, origin = view
         alive, origins = self._alive(), np.frombuffer(self._origin_of, dtype=np.int32)
         out = np.zeros(self._next, dtype=bool)
         out[: len(origins)] = origins != 0 if kind == "host" else origins == self._origins.get(origin, -1)
-        return Words(self, analysis, alive & ~out, len(self._numbers) - int(np.count_nonzero(alive & out)))
+        return Words(self, analysis, alive & ~out, shown & ~out)
 
-    def wordiest(self, terms: Iterable[str]) -> str | None:
-        """As ``rlm_origin:wordiest/3``: the stranger whose units have most of the terms altogether."""
+    def wordiest(self, terms: Iterable[str], shown: NDArray[np.bool_]) -> str | None:
+        """As ``rlm_origin:wordiest/4``: the stranger whose units have most of the terms altogether."""
         import numpy as np
 
         if len(self._origins) <= 2:
             return None
-        origins, alive = np.frombuffer(self._origin_of, dtype=np.int32), self._alive()
+        origins = np.frombuffer(self._origin_of, dtype=np.int32)
         counts = np.zeros(len(self._origins), dtype=np.int64)
         for term in terms:
             if term in self._units:
                 units = np.frombuffer(self._units[term], dtype=np.int32)
-                counts += np.bincount(origins[units[alive[units]]], minlength=len(counts))
+                counts += np.bincount(origins[units[shown[units]]], minlength=len(counts))
         counts[0] = 0
         most = int(counts.max())
         return min(name for name, place in self._origins.items() if counts[place] == most) if most else None
@@ -180,17 +187,21 @@ class Postings:
         """Which numbers are those of a unit that is still there."""
         import numpy as np
 
-        alive = np.ones(self._next, dtype=bool)
-        alive[np.array(self._dead, dtype=np.int64)] = False
-        return alive
+        if self._there is None:
+            self._there = np.zeros(self._next, dtype=bool)
+            self._there[np.fromiter(self._numbers.values(), dtype=np.int64, count=len(self._numbers))] = True
+        return self._there
 
 
 class Words:
     """What the words of one question count in every unit of a catalog, or of a view of it (``rlm_origin``)."""
 
-    def __init__(self, postings: Postings, analysis: dict[str, Any], alive: NDArray[np.bool_], size: int) -> None:
-        there = (alive if not alive.all() else None, size)
+    def __init__(
+        self, postings: Postings, analysis: dict[str, Any], alive: NDArray[np.bool_], shown: NDArray[np.bool_]
+    ) -> None:
+        there = (alive if not alive[1:].all() else None, shown)
         self._postings, self._analysis = postings, analysis
+        self._shown = shown
         self._views: dict[View, Words] = {}
         self._watch = analysis["watch"]
         self._text = _Scored(postings, analysis["text"], *there)
@@ -207,7 +218,7 @@ class Words:
     def count(self, views: Iterable[Sequence[str]]) -> None:
         """Count them in these views too, each its kind and the origin that it is without."""
         for kind, origin in views:
-            self._views[kind, origin] = self._postings.seen(self._analysis, (kind, origin))
+            self._views[kind, origin] = self._postings.seen(self._analysis, (kind, origin), self._shown)
 
     def told(self, floor: int, most: int | None) -> dict[str, Any]:
         """``words`` for ``rlm_select:select/2``, with those of each view that was counted.
@@ -231,7 +242,7 @@ class Words:
     @cached_property
     def wordiest(self) -> str | None:
         """Who of several strangers has most of the text's words."""
-        return self._postings.wordiest(self._analysis["text"][0])
+        return self._postings.wordiest(self._analysis["text"][0], self._shown)
 
     def _kept(self, floor: int, most: int | None) -> tuple[NDArray[np.bool_], int]:
         """Which units are told, and the most that one counts which is not."""
@@ -247,7 +258,8 @@ class Words:
             rest = int(left_out.max()) if len(left_out) else 0
             kept &= reach >= last
             for scored in self._needs:
-                kept |= scored.scores >= max(floor, 1, int(scored.scores.max()) * NEED_SHARE // 1000)
+                best = int(scored.scores[self._shown].max(initial=0))
+                kept |= scored.scores >= max(floor, 1, best * NEED_SHARE // 1000)
         kept[np.array(self._watch, dtype=np.int64)] = True
         if self._intents is None:
             self._intents = [self._text.intent(part, words, floor) for part, words in self._parts]
@@ -269,7 +281,9 @@ class Words:
 class _Scored:
     """The scores of one text over all units."""
 
-    def __init__(self, postings: Postings, terms: list[list[Any]], alive: NDArray[np.bool_] | None, size: int) -> None:
+    def __init__(
+        self, postings: Postings, terms: list[list[Any]], alive: NDArray[np.bool_] | None, shown: NDArray[np.bool_]
+    ) -> None:
         import numpy as np
 
         self.terms: list[str] = []
@@ -278,8 +292,8 @@ class _Scored:
         self.scores = np.zeros(postings._next, dtype=np.int64)
         self._shares: dict[str, list[tuple[NDArray[np.int32], NDArray[np.int64]]]] = {}
         self._best: dict[str, NDArray[np.int64]] = {}
-        self._size = size
-        self._alive = alive
+        self._size = int(np.count_nonzero(shown))
+        self._alive, self._shown = alive, shown
         for word, factor, synonyms in zip(*terms, strict=True):
             units = self._count(postings, word, word, 1000 * factor, LEAST_RARITY)
             share = SYNONYM_FACTORS["known" if units >= KNOWN_LEAST else "unknown"]
@@ -288,7 +302,7 @@ class _Scored:
             self._add(self.scores, word)
 
     def _count(self, postings: Postings, word: str, term: str, factor: int, least: int) -> int:
-        """What one term that stands for a word counts in the units that have it, and how many these are."""
+        """What one term that stands for a word counts in the units that have it, and how many can be shown."""
         import numpy as np
 
         if term not in postings._units:
@@ -300,15 +314,16 @@ class _Scored:
             units, weights = units[there], weights[there]
         if not len(units):
             return 0
-        rare = rarity(self._size, len(units))
+        known = int(np.count_nonzero(self._shown[units]))
+        rare = rarity(self._size, max(1, known))
         if rare < least:
-            return len(units)
+            return known
         weight = rare * factor // 1_000_000
         self.terms.append(term)
         self.rarities.append(weight)
         self.words.append(word)
         self._shares.setdefault(word, []).append((units, weight * weights.astype(np.int64) // 1000))
-        return len(units)
+        return known
 
     def _add(self, scores: NDArray[np.int64], word: str) -> None:
         """Add what a word counts: in a unit with several terms that stand for it, the best."""

@@ -186,7 +186,7 @@ def explanation(view: CompiledContext, unit: str | Identified) -> Explanation:
     against = selection.rejected.get(unit) or selection.nonviable.get(unit)
     if against is not None:
         kinds = {(row["kind"], row.get("unit")) for row in against}
-        dropped = {"over_candidate_limit", "below_floor", "no_evidence"}
+        dropped = {"over_candidate_limit", *({"below_floor", "no_evidence"} if unit in selection.rejected else ())}
         rows = [*against, *(r for r in rows if r["kind"] not in dropped and (r["kind"], r.get("unit")) not in kinds)]
         if unit in selection.rejected or unit in selection.rank:
             state = State.REJECTED

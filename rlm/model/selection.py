@@ -102,6 +102,7 @@ class Selection:
     nonviable: dict[str, list[dict[str, Any]]]
     ranked: list[str]
     scores: list[int]
+    ranks: list[int]
     raised: dict[str, list[dict[str, Any]]]
     negated: frozenset[str]
     vetoed: dict[str, str]
@@ -121,6 +122,7 @@ class Selection:
             nonviable=dict(reply["nonviable"]),
             ranked=reply["ranked"],
             scores=reply["scores"],
+            ranks=reply["ranks"],
             raised=dict(reply["raised"]),
             negated=frozenset(reply["negated"]),
             vetoed=dict(reply["vetoed"]),
@@ -131,5 +133,5 @@ class Selection:
 
     @cached_property
     def rank(self) -> dict[str, int]:
-        """Each evidence candidate's place, from 1."""
-        return {id: place for place, id in enumerate(self.ranked, 1)}
+        """Each evidence candidate's place, from 1. Units that cannot be shown take none."""
+        return dict(zip(self.ranked, self.ranks, strict=True))

@@ -46,8 +46,8 @@ class Reading:
 
     "Drop members that are superseded within it": what only those needed goes as well (``late``), or stays
     (``never``); or what something nearer supersedes is not even looked at (``early``).
-    Of several candidates that could stand in for a unit that is not viable, the host's own come first (and only
-    they stand in for what the host wants: no text may decide that); then the one that is decided first, or the
+    Of several candidates that could stand in for a unit that is not viable, the host's own come first (for what the host
+    wants, the others follow by priority and id: no text may decide that); then the one that is decided first, or the
     best-ranked one (``standing``). "Prose negation never reaches what a pinned or host-selected unit needs":
     one that is shown, or also one that is turned away (``spared``).
     """
@@ -74,12 +74,12 @@ class _Selecting:
         self.reading = reading
         self.chosen = Outcome()
         self.host = facts.host
+        self.open: set[str] = set()
         tools = facts.in_order(facts.every_tool & facts.eligible)
         self.retained = list(dict.fromkeys(facts.turn.retained))
         self.spoken = [id for id in dict.fromkeys((*evidence.ranked, *tools)) if self.stands_alone(id)]
         self.wanted = [*facts.pinned, *self.host]
-        self.firm = viable(facts, facts.eligible, self.wanted)
-        self.open: set[str] = set()
+        self.firm = viable(facts, facts.eligible, facts.units)
 
     def stands_alone(self, id: str) -> bool:
         """Whether a candidate comes after those of the host."""
@@ -119,9 +119,9 @@ class _Selecting:
 
     def unspoken_against(self) -> set[str]:
         """What is viable without the units that the text rules out, but for those that the host got in."""
-        needed = self.chosen.active
+        needed = [*self.chosen.active]
         if self.reading.spared == "wanted":
-            needed = [*reached(self.wanted, lambda at: self.facts.needs.get(at, ()))]
+            needed += reached(self.wanted, lambda at: self.facts.needs.get(at, ()))
         spared = {*self.facts.every_tool, *needed}
         allowed = self.facts.eligible - (set(self.evidence.negated) - spared)
         return viable(self.facts, allowed, [*self.wanted, *self.retained, *self.spoken])
@@ -134,14 +134,15 @@ class _Selecting:
     # -- order --------------------------------------------------------------------------------------
 
     def in_order(self, candidates: list[str]) -> Iterator[str]:
-        """The candidates, each superseder before the first whose closure has what it supersedes."""
+        """The candidates, each superseder before the first whose closure has what it supersedes. One that cannot be
+        shown has no closure."""
         told: set[str] = set()
 
         def tell(id: str) -> Iterator[str]:
             if id in told:
                 return
             told.add(id)
-            inside = reached([id], lambda at: self.facts.needs.get(at, ()))
+            inside = closure_of(id, self.facts, self.open)
             for other in candidates:
                 if any(self.facts.supersedes(other, member) for member in inside):
                     yield from tell(other)
@@ -244,12 +245,18 @@ class _Selecting:
         """The unit that is required; where it is not viable, the best candidate that supersedes it."""
         if need in allowed:
             return [need]
-        if allowed is self.firm:  # the host's own wishes
-            candidates = self.wanted
+        if allowed is self.firm:  # the host's own wishes: no text may decide who stands in
+            candidates = [*self.wanted, *self.facts.in_order(self.facts.units)]
         else:
             ranked = self.in_order(self.spoken) if self.reading.standing == "order" else self.spoken
             candidates = [*self.wanted, *self.retained, *ranked]
         return [id for id in candidates if id in allowed and self.facts.supersedes(id, need)][:1]
+
+
+def closure_of(id: str, facts: Facts, showable: Collection[str]) -> Collection[str]:
+    """A unit and all that it requires, as far as that is reached through units that can be shown; empty where it
+    cannot be shown itself."""
+    return reached([id], lambda at: facts.needs[at] if at in showable else ()) if id in showable else ()
 
 
 def viable(facts: Facts, among: Collection[str], candidates: Collection[str]) -> set[str]:

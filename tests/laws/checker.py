@@ -14,6 +14,7 @@ from typing import Any
 from rlm import Class, CompiledContext, State, Unit
 from rlm.compiler.tokens import counter
 from rlm.model.unit import CALLABLE
+from tests.laws.brute import closure_of, viable
 from tests.laws.facts import INELIGIBLE, NARROWABLE, Facts, reached
 from tests.laws.reasons import BESIDE, IN, OUT, Explain, Truth
 
@@ -108,7 +109,8 @@ def places_of(view: CompiledContext, facts: Facts) -> dict[str, tuple[int, int]]
     tools = [id for id in facts.in_order(facts.every_tool & facts.eligible) if id not in view.selection.rank]
     order = dict.fromkeys([*view.selection.ranked, *tools])
     ranks = {id: 2 * place for place, id in enumerate(order)}
-    closures = {id: set(reached([id], lambda at: facts.needs.get(at, ()))) for id in ranks}
+    showable = showable_of(view, facts)
+    closures = {id: set(closure_of(id, facts, showable)) for id in ranks}
     moved = True
     while moved:
         moved = False
@@ -126,6 +128,15 @@ def places_of(view: CompiledContext, facts: Facts) -> dict[str, tuple[int, int]]
     for id in facts.pinned:
         places[id] = (TIERS.index("pinned"), 0)
     return places
+
+
+def showable_of(view: CompiledContext, facts: Facts) -> set[str]:
+    """What can be shown: eligible, not ruled out by the text, and with all that it needs."""
+    wanted = [*facts.pinned, *facts.host]
+    for_the_host = {item.id for item in view.selection.chosen if item.tier in ("pinned", "selected")}
+    spared = {*facts.every_tool, *for_the_host, *reached(wanted, lambda at: facts.needs.get(at, ()))}
+    allowed = facts.eligible - (view.selection.negated - spared)
+    return viable(facts, allowed, [*wanted, *view.turn.retained, *view.selection.ranked, *facts.every_tool])
 
 
 # -- explanations -----------------------------------------------------------------------------------

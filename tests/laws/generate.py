@@ -117,6 +117,68 @@ def random_case(random: Random, *, most: int = 14, budget: bool = True, admitted
     return Case(units, _text(random, ids), _policy(random, ids, budget=budget), options)
 
 
+def tied_case(random: Random, **options: Any) -> Case:
+    """A case whose units have the same words and the same priority, and many relations: nothing but ids tells them
+    apart."""
+    case = random_case(random, **options)
+    words = random.choice((" ".join(random.sample(WORDS, 2)), random.choice(WORDS)))
+    ids = [unit.id for unit in case.units]
+    units = []
+    for place, unit in enumerate(case.units):
+        fields: dict[str, Any] = {"description": words, "priority": 100}
+        for name, share in (("requires", 0.15), ("conflicts", 0.1), ("supersedes", 0.2)):
+            others = [id for id in (ids[place + 1 :] if name == "supersedes" else ids) if id != unit.id]
+            fields[name] = tuple({*getattr(unit, name), *_some(random, others, share)})
+        units.append(remade(unit, **fields))
+    return replace(case, units=tuple(units), text=f"{case.text} {words}".strip())
+
+
+def shadowed_case(random: Random, **options: Any) -> Case:
+    """A case in which units that supersede others, or are superseded, cannot be shown: denied, out of scope, without
+    their capability, invisible, unavailable, or ruled out by the text."""
+    case = tied_case(random, **options) if _chance(random, 0.3) else random_case(random, **options)
+    ids = [unit.id for unit in case.units]
+    for place, id in enumerate(ids[:-1]):
+        if not _chance(random, 0.4):
+            continue
+        other = random.choice(ids[place + 1 :])
+        case = case.with_unit(id, supersedes=tuple({*_of(case, id).supersedes, other}))
+        case = hide(case, random.choice((id, other)), random.choice(SHADOWS))
+    return case
+
+
+SHADOWS = ("denied", "out of scope", "no capability", "invisible", "unavailable", "negated")
+
+
+def hide(case: Case, id: str, shadow: str) -> Case:
+    """The case in which a unit cannot be shown, for one of the ``SHADOWS``. One that the host pins stays."""
+    unit, policy = _of(case, id), case.policy
+    if unit.pinned or id in policy.selected:
+        return case
+    if shadow == "denied":
+        return case.with_policy(denied={*policy.denied, id})
+    if shadow == "out of scope":
+        scope = {other.id for other in case.units} if policy.scope is None else policy.scope
+        return case.with_policy(scope=scope - {id})
+    if shadow == "no capability":
+        withheld = case.with_policy(withheld={*policy.withheld, "cap:never"})
+        return withheld.with_unit(id, requires_capability="cap:never")
+    if shadow == "invisible":
+        return case.with_unit(id, visible=False)
+    if shadow == "unavailable":
+        return case.with_unit(id, available=False)
+    return replace(case, text=f"{case.text}. do not use {unit.name}")
+
+
+def _of(case: Case, id: str) -> rlm.Unit:
+    return next(unit for unit in case.units if unit.id == id)
+
+
+def law_case(seed: int) -> Case:
+    """The case of a seed for the laws: of three, one with ties and one with superseders that cannot be shown."""
+    return (random_case, tied_case, shadowed_case)[seed % 3](Random(seed))
+
+
 def seeded_cases(first: int, count: int, **options: Any) -> Iterator[tuple[int, Case]]:
     """The cases of the seeds from ``first``."""
     for seed in range(first, first + count):

@@ -9,6 +9,7 @@ from typing import Any
 
 from rlm import CompiledContext
 from rlm.catalog.facts import origin_of
+from tests.laws.brute import viable
 from tests.laws.facts import Facts
 
 EVIDENCE = frozenset({"name", "trigger", "lexical", "example", "history", "intent", "need", "sensor", "spared"})
@@ -37,6 +38,7 @@ class Truth:
         self.chosen = {item.id: item for item in view.selection.chosen}
         self.explained = cache(explain)
         self.wanted = {*facts.pinned, *facts.host}
+        self.firm = viable(facts, facts.eligible, facts.units)
         self.standing = {id for id in self.chosen if self.was_candidate(id) or id in facts.every_tool}
 
     def objection(self, id: str, row: Row) -> str:
@@ -162,8 +164,8 @@ class Truth:
 
     def _lacks(self, id: str, need: str, by_host: bool) -> bool:
         """Whether a unit requires what is not there, and no candidate stands in for it: for what the host wants,
-        one of the host's; and what came in without being a candidate stands in for nothing."""
-        standing = self.standing & self.wanted if by_host else self.standing
+        any unit that can be shown; and what came in without being a candidate stands in for nothing."""
+        standing = self.firm if by_host else self.standing
         return need in self.facts.needs[id] and need not in self.chosen and not self.facts.met(need, standing)
 
     def _superseded_by(self, id: str, row: Row) -> bool:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import rlm
 from rlm.errors import CompileError
 from rlm.model.turn import Turn
-from tests.laws.brute import Evidence, ImpossibleError, Reading, select
+from tests.laws.brute import Evidence, ImpossibleError, Reading, select, viable
 from tests.laws.checker import violations
 from tests.laws.facts import Facts, reached
-from tests.laws.generate import Case, seeded_cases, without
+from tests.laws.generate import Case, law_case, remade, without
 from tests.laws.reasons import Explain
 from tests.laws.shrink import smallest
 
-CATALOGS = 2_400
+CATALOGS = int(os.environ.get("RLM_LAWS", "2000"))
+"""How many catalogs: 20,000 in a long run."""
+
+FIRST = int(os.environ.get("RLM_LAWS_FIRST", "0"))
 
 
 @dataclass(frozen=True)
@@ -45,13 +49,35 @@ def facts_of(case: Case) -> Facts:
 
 def evidence_of(case: Case) -> Evidence:
     """What speaks for the units, with nothing that the host or a relation says: the words alone."""
-    bare = ("requires", "suggests", "conflicts", "supersedes", "activation")
-    units = tuple(without(unit, *bare) for unit in case.units)
+    showable = can_be_shown(case)
+    units = tuple(
+        remade(without(unit, *RELATIONS), available=unit.available and unit.id in showable) for unit in case.units
+    )
     policy = without(case.policy, "selected", "budget")  # beyond the limit, strangers and others take turns
     options = {name: value for name, value in case.options.items() if name not in ("admitted", "retained", "tools")}
     view = Case(units, case.text, policy, options).compile(pack=False)
     named = {unit.id for unit in units if any(reason.kind == "name" for reason in view.explain(unit.id).reasons)}
     return Evidence(view.selection.ranked, named, view.selection.negated)
+
+
+def can_be_shown(case: Case) -> set[str]:
+    """The units that can be shown, whatever the evidence: in a catalog without relations, the others are unavailable."""
+    facts = facts_of(case)
+    bare = replace(case, policy=without(case.policy, "selected", "budget")) if case.units else case
+    negated = negated_of(bare)
+    wanted = [*facts.pinned, *facts.host]
+    spared = {*facts.every_tool, *reached(wanted, lambda at: facts.needs.get(at, ()))}
+    return viable(facts, facts.eligible - (negated - spared), facts.units)
+
+
+def negated_of(case: Case) -> frozenset[str]:
+    """The ids that the text rules out, as the library reads it."""
+    units = tuple(without(unit, *RELATIONS) for unit in case.units)
+    options = {name: value for name, value in case.options.items() if name not in ("admitted", "retained", "tools")}
+    return Case(units, case.text, case.policy, options).compile(pack=False).selection.negated
+
+
+RELATIONS = ("requires", "suggests", "conflicts", "supersedes", "activation")
 
 
 def outcome(case: Case) -> list[str] | str:
@@ -70,8 +96,8 @@ def allowed(case: Case, reading: Reading) -> list[str] | str:
         return problem.kind
 
 
-def survey(first: int = 0, count: int = CATALOGS) -> list[Surveyed]:
-    return [surveyed(seed, case) for seed, case in seeded_cases(first, count)]
+def survey(first: int = FIRST, count: int = CATALOGS) -> list[Surveyed]:
+    return [surveyed(seed, law_case(seed)) for seed in range(first, first + count)]
 
 
 def surveyed(seed: int, case: Case) -> Surveyed:

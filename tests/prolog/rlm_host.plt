@@ -75,7 +75,8 @@ decided_on(Units, Text, Given, Scores, Ranked, Vetoed, Needs) :-
     setup_call_cleanup(
         catalog(Units, Catalog, M),
         ( findall(c(I, Score, Score, []), ( member(Id-Score, Scores), M:number(Id, I) ), Ranked0),
-          host_rules(M, Args, Ranked0, Ranked1, rules(Vetoed1, Needs1)),
+          host_rules(M, Args, rules(Vetoed1, Needs1)),
+          host_boosts(M, Args, Ranked0, Ranked1),
           findall(Id-Score-Es, ( member(c(I, Score, _, Es), Ranked1), M:unit(I, Id, _, _, _, _) ), Ranked),
           findall(Id-Why, ( member(I-Why, Vetoed1), M:unit(I, Id, _, _, _, _) ), Vetoed),
           findall(Id-Other, ( member(I-Other, Needs1), M:unit(I, Id, _, _, _, _) ), Needs) ),
@@ -129,11 +130,12 @@ test(byte_order_mark, Count == 1) :-
 
 test(no_rules, Ranked-Rules == [c(1, 5, 5, [])]-rules([], [])) :-
     turn([rules-null], Args),
-    host_rules(no_module, Args, [c(1, 5, 5, [])], Ranked, Rules).
+    host_boosts(no_module, Args, [c(1, 5, 5, [])], Ranked),
+    host_rules(no_module, Args, Rules).
 
 test(unknown_handle, error(existence_error(rules, 999_999))) :-
     turn([rules-999_999], Args),
-    host_rules(no_module, Args, [], _, _).
+    host_rules(no_module, Args, _).
 
 test(forgotten, Forgotten == [@(true), @(false)]) :-
     rules_load(_{source: 'veto(tool(x), _, no).', name: p}, Reply),
@@ -159,7 +161,7 @@ test(two_policies_side_by_side, Whys == [one, two]) :-
     findall(Why,
             ( member(Handle, Handles),
               turn([rules-Handle], Args),
-              host_rules(M, Args, [], _, rules([_-Why], [])) ),
+              host_rules(M, Args, rules([_-Why], [])) ),
             Whys),
     forall(member(Handle, Handles), rules_forget(_{rules: Handle}, _)),
     catalog_destroy(_{catalog: Catalog}, _).
@@ -598,7 +600,7 @@ test(infinite_between, Name == veto/3) :-
 test(one_limit_for_all, Name == requires/3) :-
     Text = "veto(tool(tag), _, no) :- spend. boost(tool(tag), _, 1, w) :- spend.
             requires(tool(tag), _, tool(deploy)) :- spend.
-            spend :- \\+ ( between(1, 400000, _), fail ).",
+            spend :- \\+ ( between(1, 600000, _), fail ).",
     failing(Text, [], ['tool:tag'-100], Name, _).
 test(too_much_memory, M == 'policy.pl:1: not enough memory') :-
     failing("veto(tool(tag), _, no) :- length(L, 200000000), L = [].", [], [], _, M).

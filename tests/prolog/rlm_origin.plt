@@ -50,7 +50,7 @@ test(a_view_has_no_others, Ids == ['tool:a', 'mcp_tool:other/t1', 'mcp_tool:othe
     both(Units),
     with_units(Units, asked(scored(without(one)), Ids)), !.
 
-most(Terms, M, Origin) :- wordiest(M, Terms, Origin).
+most(Terms, M, Origin) :- wordiest(M, all, Terms, Origin).
 
 test(who_says_most, Origin == one) :-
     both(Units),
@@ -72,7 +72,7 @@ test(the_host_is_nobody, fail) :-
 mixed_after(Ids, Handle) :-
     catalog_change(_{catalog: Handle, remove: Ids, units: []}, _),
     catalog_module(Handle, M),
-    mixed(M).
+    mixed(M, all).
 
 test(mixed) :-
     both(Units), with_units(Units, mixed_after([])), !.

@@ -1,0 +1,142 @@
+"""What must change nothing: the order of registration (L7), and units that cannot be shown.
+
+``RLM_LAWS=20000`` makes it a long run; ``RLM_LAWS_FIRST`` is its first seed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+import rlm
+from rlm.errors import CompileError
+from tests.laws.facts import reached
+from tests.laws.generate import SHADOWS, Case, hide, law_case, without
+from tests.laws.survey import CATALOGS, FIRST, can_be_shown, facts_of, told_small
+
+PARTS = 8
+
+
+def whole(case: Case, leave_out: str = "") -> Any:
+    """Everything that a compile says: projection, classes, ledger and reasons, but for those of one unit; or the
+    error."""
+    with case.catalog() as catalog:
+        try:
+            view = case.compile(catalog)
+        except CompileError as problem:
+            return problem.to_dict()
+        return {
+            "request": view.messages("openai" if view._native else "text"),
+            "active": view.active,
+            "packed out": view.packed_out,
+            "classes": [
+                (item.id, item.tier, item.klass.value, item.score, item.needs) for item in view.selection.chosen
+            ],
+            "ledger": view.ledger,
+            **{unit.id: said(view, unit, leave_out) for unit in case.units if unit.id != leave_out},
+        }
+
+
+def said(view: rlm.CompiledContext, unit: rlm.Unit, leave_out: str) -> Any:
+    """State, reasons and words of a unit, but for the reason that it requires what is left out: of a unit that is not
+    there this is another reason than of one that cannot be shown, and may stand in another place."""
+    found = view.explain(unit)
+    premises = [id for item in view.turn.admitted if item.unit == unit.id for id in item.premises]
+    rows = [reason.to_dict() for reason in found.reasons]
+    told = [plain(row, leave_out) for row in rows if not (row["kind"] in LACKING and row["unit"] == leave_out)]
+    return found.state, sorted(told, key=str) if leave_out in (*unit.requires, *premises) else told, found.words
+
+
+LACKING = ("dependency_out", "missing_dependency")
+
+
+def plain(row: Any, leave_out: str) -> Any:
+    """A reason without what is said of the unit that it names, where that is of the same kind."""
+    beneath = row.get("reason", {}).get("kind")
+    return {name: value for name, value in row.items() if not (leave_out and name == "reason" and beneath in LACKING)}
+
+
+def shuffled(case: Case, random: Random) -> Case:
+    units = [*case.units]
+    random.shuffle(units)
+    return replace(case, units=tuple(units))
+
+
+def difference(one: Any, other: Any) -> str:
+    """Where two outcomes differ first."""
+    if one == other:
+        return ""
+    for name in [*one, *other]:
+        if one.get(name) != other.get(name):
+            return f"{name}: {one.get(name)} or {other.get(name)}"
+    return "something"
+
+
+# -- the order of registration ------------------------------------------------------------------------
+
+
+def by_order(case: Case) -> str:
+    """How the outcome depends on the order in which units were registered."""
+    return difference(whole(case), whole(shuffled(case, Random(len(str(case))))))
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_l7_a_shuffled_order_of_registration_changes_nothing(part: int) -> None:
+    for seed in range(FIRST + part, FIRST + CATALOGS, PARTS):
+        if found := by_order(law_case(seed)):
+            pytest.fail(f"seed {seed}: {found}\n{told_small(law_case(seed), by_order)}")
+
+
+# -- what cannot be shown -----------------------------------------------------------------------------
+
+
+def idle_units(case: Case) -> Iterator[str]:
+    """The units that cannot be shown and that nothing shown needs, and that the host does not name.
+
+    A unit between one that supersedes it and one that it supersedes is needed: by it the one supersedes the other. So is
+    one that is required by a unit that can be shown, with another in its place: what nothing has is never met.
+    """
+    facts = facts_of(case)
+    if not {*case.policy.selected, *(item.unit for item in facts.turn.admitted)} <= facts.units.keys():
+        return
+    showable = can_be_shown(case)
+    turn = facts.turn
+    named = {*facts.pinned, *facts.host, *turn.retained, *(id for item in turn.admitted for id in item.premises)}
+    for unit in case.units:
+        between = facts.declared[unit.id] and unit.supersedes
+        needed = any(unit.id in facts.needs[id] for id in showable)
+        if unit.id not in showable and unit.id not in named and not (between or needed):
+            yield unit.id
+
+
+def by_idle_unit(case: Case) -> str:
+    """How the outcome depends on a unit that cannot be shown."""
+    facts = facts_of(case)
+    for id in [*idle_units(case)][:2]:
+        before = whole(case, id)
+        shown = [*before.get("active", ()), *facts.pinned, *facts.host]
+        needed = reached(shown, lambda at: facts.needs.get(at, ()))
+        if id not in needed and (found := difference(before, whole(leaving_out(case, id), id))):
+            return f"{id} cannot be shown, but with it or without it, {found}"
+    return ""
+
+
+def leaving_out(case: Case, id: str) -> Case:
+    options = dict(case.options)
+    if "sensors" in options:
+        options["sensors"] = {
+            name: {u: s for u, s in row.items() if u != id} for name, row in options["sensors"].items()
+        }
+    return replace(case, units=tuple(unit for unit in case.units if unit.id != id), options=options)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_unit_that_cannot_be_shown_changes_nothing_for_the_others(part: int) -> None:
+    for seed in range(FIRST + part, FIRST + CATALOGS, PARTS):
+        if found := by_idle_unit(law_case(seed)):
+            pytest.fail(f"seed {seed}: {found}\n{told_small(law_case(seed), by_idle_unit)}")
