@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
@@ -16,7 +15,7 @@ import pytest
 import rlm
 from rlm.errors import CompileError
 from tests.laws.facts import reached
-from tests.laws.generate import SHADOWS, Case, hide, law_case, without
+from tests.laws.generate import Case, law_case
 from tests.laws.survey import CATALOGS, FIRST, can_be_shown, facts_of, told_small
 
 PARTS = 8
