@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from rlm.compiler.packing.fitting import Fitting
-from rlm.compiler.packing.items import Form, Item, missing, smallest
+from rlm.compiler.packing.groups import groups_of, sums_below
+from rlm.compiler.packing.items import Form, Item, smallest
 from rlm.compiler.packing.twins import prefer_earlier
 from rlm.errors import BudgetError, CompileError
 from rlm.model.turn import Class
@@ -136,5 +137,19 @@ def _packing(
     total = fixed + sum(spent.values())
     free = limit - total
     least = {id: smallest(items[id]).tokens for id, form in choice.items() if form is None}
-    out = [Dropped(id, sum([least[item.id] for item in missing([id], items, choice)]), free) for id in least]
+    together = _together(least, items)
+    out = [Dropped(id, together[id], free) for id in least]
     return Packing(choice, tuple(out), spent, total, free, proven)
+
+
+def _together(least: Mapping[str, int], items: Mapping[str, Item]) -> dict[str, int]:
+    """The tokens of each of these units with all that it requires of them, directly or not."""
+    groups = groups_of({id: [need for need in items[id].requires if need in least] for id in least})
+    place = {id: at for at, group in enumerate(groups) for id in group}
+    tokens = [sum([least[id] for id in group]) for group in groups]
+    needs = [
+        {place[need] for id in group for need in items[id].requires if need in least} - {at}
+        for at, group in enumerate(groups)
+    ]
+    beneath = sums_below(range(len(groups)), needs.__getitem__, tokens.__getitem__)
+    return {id: tokens[at] + beneath[at] for id, at in place.items()}

@@ -10,6 +10,9 @@ from pydantic import Field
 from rlm.model.base import Noun
 from rlm.model.given import mapping
 
+MOST = 1_000_000_000_000
+"""No count of a budget is larger: what is told to the rules and written to a trace stays a plain integer."""
+
 
 class Budget(Noun):
     """The most that a run may take, with everything that happens beneath it.
@@ -27,16 +30,16 @@ class Budget(Noun):
     """
 
     time_limit: float = Field(default=120.0, gt=0, allow_inf_nan=False)
-    max_iterations: int = Field(default=32, ge=1)
+    max_iterations: int = Field(default=32, ge=1, le=MOST)
     max_recursion_depth: int = Field(default=1, ge=0, le=16)
     max_concurrent_subcalls: int = Field(default=8, ge=1, le=1024)
-    max_model_calls: int = Field(default=32, ge=0)
-    max_total_tokens: int = Field(default=200_000, ge=0)
+    max_model_calls: int = Field(default=32, ge=0, le=MOST)
+    max_total_tokens: int = Field(default=200_000, ge=0, le=MOST)
     max_cost_usd: float = Field(default=0.25, ge=0, allow_inf_nan=False)
-    max_context_ops: int = Field(default=256, ge=0)
-    max_tool_calls: int = Field(default=32, ge=0)
-    max_output_bytes: int = Field(default=65_536, ge=0)
-    max_steps: int | None = Field(default=100_000, ge=1)
+    max_context_ops: int = Field(default=256, ge=0, le=MOST)
+    max_tool_calls: int = Field(default=32, ge=0, le=MOST)
+    max_output_bytes: int = Field(default=65_536, ge=0, le=MOST)
+    max_steps: int | None = Field(default=100_000, ge=1, le=MOST)
 
     @property
     def cost_is_capped(self) -> bool:

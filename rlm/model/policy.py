@@ -17,6 +17,8 @@ from rlm.model.given import instance
 DEFAULT_WINDOW = 131_072
 DEFAULT_RESERVE_OUTPUT = 16_384
 LEAST_MARGIN = 256
+MOST_TOKENS = 1_000_000_000
+"""No window is larger; sums of such numbers fit everywhere."""
 DEFAULT_TOKENIZER = "o200k_base"
 
 Strings: TypeAlias = frozenset[str] | set[str] | list[str] | tuple[str, ...]
@@ -53,9 +55,9 @@ class Policy(Noun):
     floor: float = Field(default=0.3, ge=0, le=1000)
     relative_floor: float = Field(default=0.25, ge=0, le=1)
     abstain: float = Field(default=1.0, ge=0, le=1000)
-    budget: int | None = Field(default=None, ge=0)
-    window: int = Field(default=DEFAULT_WINDOW, gt=0)
-    reserve_output: int = Field(default=DEFAULT_RESERVE_OUTPUT, ge=0)
+    budget: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
+    window: int = Field(default=DEFAULT_WINDOW, gt=0, le=MOST_TOKENS)
+    reserve_output: int = Field(default=DEFAULT_RESERVE_OUTPUT, ge=0, le=MOST_TOKENS)
     safety_margin: float = Field(default=0.01, ge=0, lt=1)
     tokenizer: str = DEFAULT_TOKENIZER
     rules: Path | None = None

@@ -14,6 +14,9 @@ from rlm.errors import ConfigurationError
 from rlm.model.base import Noun, digest_of, plain
 from rlm.model.unit import Relation, checked_id, unicode
 
+MOST_TEXTS = {"needs": 256, "history": 1_000}
+"""So many texts of each kind in one turn. Only the last three of the history count."""
+
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
@@ -142,9 +145,12 @@ class Turn(Noun):
 
     @pydantic.field_validator("needs", "history", mode="before")
     @classmethod
-    def _listed(cls, value: Any) -> Any:
+    def _listed(cls, value: Any, info: pydantic.ValidationInfo) -> Any:
         if isinstance(value, str):
             raise ValueError(f"a list of strings is wanted, not one string: write [{value!r}]")
+        most = MOST_TEXTS[str(info.field_name)]
+        if isinstance(value, list | tuple) and len(value) > most:
+            raise ValueError(f"{len(value):,} texts are too many: give at most {most:,}")
         return value
 
     @pydantic.field_validator("text", "needs", "history", "retained")
@@ -175,7 +181,8 @@ def turn_of(text: str | None, messages: Any, tail: Any = (), **evidence: Any) ->
             raise ConfigurationError("no_text", "a compile needs a text, or messages with a user message")
         *earlier, last = places
         text = conversation[last].content
-        evidence.setdefault("history", tuple(conversation[place].content for place in reversed(earlier)))
+        last_ones = earlier[-MOST_TEXTS["history"] :]
+        evidence.setdefault("history", tuple(conversation[place].content for place in reversed(last_ones)))
         conversation, after = conversation[: last + 1], conversation[last + 1 :] + after
     return Turn(text=text, messages=conversation, tail=after, **evidence)
 

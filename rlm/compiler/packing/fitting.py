@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from rlm.compiler.packing.groups import groups_of
-from rlm.compiler.packing.items import Form, Item, missing, smallest
+from rlm.compiler.packing.items import Form, Item, missing, missing_within, smallest
 from rlm.compiler.packing.knapsack import solve
 from rlm.model.turn import Class
 
@@ -22,17 +22,14 @@ class _Rung:
 
 @dataclass(slots=True)
 class _Node:
-    """A group that could be kept: its rungs per item, the nodes it requires, all that those require, and the
-    fewest tokens that it can be had for."""
+    """A group that could be kept: its rungs per item, the nodes it requires, the fewest tokens that it can be had for,
+    and those of all that it requires, directly or not."""
 
     items: list[Item]
     rungs: list[list[_Rung]]
     requires: list[int]
-    closure: Set[int]
     least: int
-
-
-_NOTHING: Set[int] = frozenset()
+    beneath: int
 
 
 class Fitting:
@@ -88,15 +85,15 @@ class Fitting:
             if not outside <= place.keys() or [] in rungs:
                 continue
             requires = [place[need] for need in outside]
-            closure = set(requires).union(*[nodes[node].closure for node in requires]) if requires else _NOTHING
             least = sum([each[0].tokens for each in rungs])
-            spare = self.room - least - sum([nodes[node].least for node in closure])
+            beneath = _beneath(nodes, requires, self.room)
+            spare = self.room - least - beneath
             if spare >= 0:
                 for each in rungs:
                     while each[-1].tokens - each[0].tokens > spare:
                         each.pop()
                 place.update(dict.fromkeys(group, len(nodes)))
-                nodes.append(_Node([self.items[id] for id in group], rungs, sorted(requires), closure, least))
+                nodes.append(_Node([self.items[id] for id in group], rungs, sorted(requires), least, beneath))
         return nodes
 
     def needs(self, item: Item) -> list[str]:
@@ -109,10 +106,8 @@ class Fitting:
         """Leave nothing out that still fits, and nothing short that could be whole."""
         for item in self.optional:
             if self.choice[item.id] is None and smallest(item).tokens <= self.room:
-                together = [(each, smallest(each)) for each in missing([item.id], self.items, self.choice)]
-                if sum(form.tokens for _, form in together) <= self.room:
-                    for each, form in together:
-                        self.take(each, form)
+                for each in missing_within(item.id, self.items, self.choice, self.room):
+                    self.take(each, smallest(each))
         for item in self.optional:
             now = self.choice[item.id]
             if now is not None:
@@ -120,6 +115,24 @@ class Fitting:
                     if form is now or form.tokens - now.tokens <= self.room:
                         self.take(item, form)
                         break
+
+
+def _beneath(nodes: Sequence[_Node], requires: Sequence[int], room: int) -> int:
+    """The fewest tokens of all that these nodes require, themselves included; more than ``room`` where it is more. Most
+    nodes require one other: a chain takes one step each."""
+    if len(requires) < 2:
+        return sum([nodes[node].least + nodes[node].beneath for node in requires])
+    seen = set(requires)
+    queue = list(seen)
+    tokens = 0
+    for node in queue:
+        tokens += nodes[node].least
+        if tokens > room:
+            break
+        fresh = [need for need in nodes[node].requires if need not in seen]
+        seen.update(fresh)
+        queue.extend(fresh)
+    return tokens
 
 
 def _rungs(item: Item, now: Form | None, klass: Class) -> list[_Rung]:

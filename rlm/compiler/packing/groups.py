@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 
 def groups_of(requires: Mapping[str, Collection[str]]) -> list[list[str]]:
@@ -15,12 +15,14 @@ def groups_of(requires: Mapping[str, Collection[str]]) -> list[list[str]]:
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     waiting: list[str] = []
+    stacked: dict[str, int] = {}
     grouped: set[str] = set()
     groups: list[list[str]] = []
     path: list[tuple[str, Iterator[str]]] = []
 
     def enter(id: str) -> None:
         index[id] = low[id] = len(index)
+        stacked[id] = len(waiting)
         waiting.append(id)
         needs = sorted((need for need in requires[id] if need in places), key=places.__getitem__)
         path.append((id, iter(needs)))
@@ -42,7 +44,7 @@ def groups_of(requires: Mapping[str, Collection[str]]) -> list[list[str]]:
                 if path:
                     low[path[-1][0]] = min(low[path[-1][0]], low[id])
                 if low[id] == index[id]:
-                    at = waiting.index(id)
+                    at = stacked[id]
                     groups.append(sorted(waiting[at:], key=places.__getitem__))
                     grouped.update(waiting[at:])
                     del waiting[at:]
@@ -51,3 +53,27 @@ def groups_of(requires: Mapping[str, Collection[str]]) -> list[list[str]]:
             elif need not in grouped:
                 low[id] = min(low[id], index[need])
     return groups
+
+
+def sums_below(
+    order: Sequence[int], below: Callable[[int], Collection[int]], weight: Callable[[int], int]
+) -> dict[int, int]:
+    """For each node of ``order``, the sum of weights over all nodes below it, through any number of steps.
+
+    ``order`` has each node after those that are directly below it. A chain takes one step a node; only below a node
+    with several others are all nodes looked at.
+    """
+    sums: dict[int, int] = {}
+    for node in order:
+        direct = below(node)
+        if len(direct) < 2:
+            sums[node] = sum([weight(other) + sums[other] for other in direct])
+            continue
+        seen = set(direct)
+        queue = list(seen)
+        for other in queue:
+            fresh = [further for further in below(other) if further not in seen]
+            seen.update(fresh)
+            queue.extend(fresh)
+        sums[node] = sum([weight(other) for other in seen])
+    return sums

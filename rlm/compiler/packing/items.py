@@ -47,3 +47,18 @@ def missing(ids: Iterable[str], items: Mapping[str, Item], choice: Choice) -> li
                 seen.add(need)
                 queue.append(items[need])
     return queue
+
+
+def missing_within(id: str, items: Mapping[str, Item], choice: Choice, room: int) -> list[Item]:
+    """As ``missing`` of one unit, where all of that fits into ``room`` in its smallest forms; otherwise nothing."""
+    queue = [items[id]]
+    seen = {id}
+    for item in queue:
+        room -= smallest(item).tokens
+        if room < 0:
+            return []
+        for need in item.requires:
+            if need not in seen and need in items and choice[need] is None:
+                seen.add(need)
+                queue.append(items[need])
+    return queue

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from rlm.compiler.packing.groups import sums_below
 from rlm.compiler.packing.pricing import NOT_KEPT, Base, Graph
 
 FAR = 1 << 200
@@ -118,12 +119,8 @@ class Losses:
 def _hindsight(graph: Graph, base: Base) -> tuple[list[int], list[int]]:
     """Per node: what is lost later if it is not kept, and the mask of nodes that no later node asks for."""
     count = len(graph.parts)
-    later, closing = [0] * count, [0] * count
-    above: list[set[int]] = [set()] * count
-    for node in range(count - 1, -1, -1):
-        dependents = graph.dependents[node]
-        if dependents:
-            above[node] = set(dependents).union(*(above[dependent] for dependent in dependents))
-            later[node] = sum(max(0, base.spare[dependent]) for dependent in above[node])
+    closing = [0] * count
+    for node, dependents in enumerate(graph.dependents):
         closing[max(dependents, default=node)] |= 1 << node
-    return later, closing
+    later = sums_below(range(count - 1, -1, -1), graph.dependents.__getitem__, lambda node: max(0, base.spare[node]))
+    return [later[node] for node in range(count)], closing
