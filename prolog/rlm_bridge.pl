@@ -66,6 +66,10 @@ ping(Args, Args).
 		 *           CALLING            *
 		 *******************************/
 
+%   most_integer_bytes(?N): a thread that Python started has a limit of 0, which refuses what is longer than 1,000 bytes.
+%   rlm_hidden keeps a bit for each unit in one integer.
+most_integer_bytes(1_048_576).
+
 %!  rlm_start(+StackBytes:integer, -Version:integer) is det.
 %
 %   Prepare the calling thread to own Prolog: its stack limit, and no halt/0 while a call runs. Version
@@ -73,6 +77,8 @@ ping(Args, Args).
 
 rlm_start(StackBytes, Version) :-
     set_prolog_flag(stack_limit, StackBytes),
+    most_integer_bytes(Most),
+    set_prolog_flag(max_integer_size, Most),
     (   guarded
     ->  true
     ;   assertz(guarded),

@@ -37,7 +37,7 @@ STEMMERS = (
     *("none", "danish", "dutch", "english", "finnish", "french", "german", "hungarian", "italian"),
     *("norwegian", "porter", "portuguese", "romanian", "russian", "spanish", "swedish", "turkish"),
 )
-SCORED_HERE = 5_000
+SCORED_HERE = 2_500
 """From so many units on, where numpy is installed, word scores are counted in Python: same vectors, same scores."""
 
 _CHUNK = 500
