@@ -25,7 +25,7 @@ from rlm.symbolic.engine import engine
 from rlm.symbolic.values import JsonValue
 
 if TYPE_CHECKING:
-    from rlm.catalog.mcp import MCPTools
+    from rlm.catalog.mcp import MCPServers, MCPTools
     from rlm.skills.library import Library
     from rlm.skills.limits import SkillPolicy
     from rlm.tools.mcp.client import MCPClient
@@ -289,12 +289,13 @@ class Catalog:
         *,
         tools: MCPTools | Mapping[str, Any] | None = None,
         limits: MCPLimits | None = None,
+        strict: bool = False,
         **host: Any,
-    ) -> dict[str, MCPClient]:
+    ) -> MCPServers:
         """As ``aadd_mcp``, for callers that wait."""
         from rlm.sync import run_sync
 
-        return run_sync(self.aadd_mcp, servers, tools=tools, limits=limits, **host)
+        return run_sync(self.aadd_mcp, servers, tools=tools, limits=limits, strict=strict, **host)
 
     async def aadd_mcp(
         self,
@@ -302,8 +303,9 @@ class Catalog:
         *,
         tools: MCPTools | Mapping[str, Any] | None = None,
         limits: MCPLimits | None = None,
+        strict: bool = False,
         **host: Any,
-    ) -> dict[str, MCPClient]:
+    ) -> MCPServers:
         """Connect to MCP servers, and register what they offer, for as long as they offer it.
 
         Tools are ``mcp_tool:<server>/<name>``, prompts ``mcp_prompt:<server>/<name>``, resources
@@ -318,14 +320,17 @@ class Catalog:
             tools: the host's word on the tools: ``{"effects": {"search": "read"}, "time_limit": 10}``, see
                 ``rlm.MCPTools``.
             limits: what each server may take.
+            strict: whether one server that cannot be used is an error. Else the others are registered, an
+                ``RlmWarning`` and ``findings`` name it, and it is looked for again as one that was lost later.
             host: host-only fields of every unit: ``trust``, ``namespace`` (the server's name if not given),
                 ``category``, ``priority``, ``activation``, ``mandatory``, ``visible``.
 
         Returns:
-            The connections by name; their ``findings`` say what of the servers' lists is not used, and why.
+            The connections by name; ``findings`` says what of the servers and their lists is not used, and why.
 
         Raises:
-            ToolError: ``not_connected``, with the reason; then nothing is registered and nothing left running.
+            ToolError: ``not_connected``, where ``strict`` or where no server can be reached; then nothing is
+                registered and nothing left running.
             ConfigurationError: ``invalid_server``, ``unknown_tool`` and others; ``mcp_missing`` without the extra.
             CatalogError: ``duplicate_unit``, ``unknown_field``.
         """
@@ -334,8 +339,8 @@ class Catalog:
         self._alive()
         word = tools if isinstance(tools, MCPTools) else MCPTools(**mapping("tools", tools or {}))
         fields = checked_host(host)
-        clients, made = clients_of(servers, limits)
-        await added(self, clients, made, word, fields)
+        clients, made = clients_of(servers, limits, strict=strict)
+        await added(self, clients, made, word, fields, strict=strict)
         self._clients += made
         return clients
 

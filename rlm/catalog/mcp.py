@@ -6,20 +6,21 @@ its hints about a tool's effects are recorded in the listing and believed in not
 
 from __future__ import annotations
 
+import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 
 from rlm.catalog.imports import HOST_FIELDS
-from rlm.errors import CatalogError, ConfigurationError, did_you_mean
+from rlm.errors import CatalogError, ConfigurationError, RlmError, RlmWarning, did_you_mean
 from rlm.model.base import Noun
 from rlm.model.unit import Trust, Unit
 from rlm.tools.mcp.client import MCPClient
 from rlm.tools.mcp.config import MCPLimits, servers_of
-from rlm.tools.mcp.listing import Listing
+from rlm.tools.mcp.listing import Finding, Listing, finding
 from rlm.tools.mcp.tools import tool_of
 from rlm.tools.tool import DEFAULT_MAX_RESULT_BYTES, DEFAULT_TIME_LIMIT, Effect, Projection, Tool
 
@@ -52,15 +53,35 @@ class MCPTools(Noun):
         return self.effects.get(f"{server}/{name}", self.effects.get(name, self.default_effect))
 
 
-def clients_of(given: Any, limits: MCPLimits | None) -> tuple[dict[str, MCPClient], list[MCPClient]]:
+class MCPServers(dict[str, MCPClient]):
+    """Connections by name. ``findings`` says what of the servers and of their lists is not used, and why."""
+
+    def __init__(self, clients: Mapping[str, MCPClient], findings: Iterable[Finding] = ()) -> None:
+        super().__init__(clients)
+        self.unused: list[Finding] = list(findings)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Entries of the configuration that cannot be used, then the findings of each connection as they are now."""
+        return (*self.unused, *(found for client in self.values() for found in client.findings))
+
+
+def clients_of(given: Any, limits: MCPLimits | None, *, strict: bool) -> tuple[MCPServers, list[MCPClient]]:
     """The connections by name, and those among them that were made here.
 
     Raises: ConfigurationError, as ``rlm.tools.mcp.config.servers_of``.
     """
     if isinstance(given, MCPClient):
-        return {given.name: given}, []
-    made = {name: MCPClient(name, server, limits=limits) for name, server in servers_of(given).items()}
-    return made, list(made.values())
+        return MCPServers({given.name: given}), []
+    found = servers_of(given, strict=strict)
+    made = {name: MCPClient(name, server, limits=limits) for name, server in found.items()}
+    servers = MCPServers(made)
+    for name, problem in found.problems.items():
+        servers.unused.append(finding("error", problem.kind, f"mcp_server:{name}", problem.message))
+    for name, plain in found.renamed.items():
+        what = f"{name!r} is called {plain!r} here: a server's name has letters, digits, '_', '.' and '-'"
+        servers.unused.append(finding("note", "renamed_server", f"mcp_server:{plain}", what))
+    return servers, list(made.values())
 
 
 def checked_host(host: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,11 +96,17 @@ def checked_host(host: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_effects(tools: MCPTools, clients: Mapping[str, MCPClient]) -> None:
-    """Raise where the host gives an effect to a tool that no server has. ConfigurationError ``unknown_tool``."""
+    """Raise where the host gives an effect to a tool that no server has. ConfigurationError ``unknown_tool``.
+
+    What a server that is not there would have is not known.
+    """
+    away = [client.name for client in clients.values() if not client.connected]
     names = [name for client in clients.values() for name in client.listing.tools]
     names += [f"{client.name}/{name}" for client in clients.values() for name in client.listing.tools]
     for name in tools.effects:
-        if name not in names:
+        server, slash, _ = name.partition("/")
+        unknown = server in away if slash and server in clients else bool(away)
+        if name not in names and not unknown:
             hint = did_you_mean(name, names)
             what = f"effects: no server has a tool {name!r}{hint}"
             raise ConfigurationError("unknown_tool", what, {"tool": name})
@@ -87,18 +114,24 @@ def check_effects(tools: MCPTools, clients: Mapping[str, MCPClient]) -> None:
 
 async def added(
     catalog: Catalog,
-    clients: Mapping[str, MCPClient],
+    clients: MCPServers,
     made: list[MCPClient],
     tools: MCPTools,
     host: Mapping[str, Any],
+    *,
+    strict: bool,
 ) -> None:
     """Open the connections, side by side, and place what the servers offer.
+
+    A server that cannot be reached costs no other one: its unit is unavailable, and it is looked for again.
 
     Raises: as ``Catalog.aadd_mcp``; then what was made and opened here is closed, and the catalog is as before.
     """
     placements = [Placement(catalog, client, tools, host) for client in clients.values()]
     try:
-        await _opened(list(clients.values()))
+        failures = await _opened(list(clients.values()), keep_trying=bool(made) and not strict)
+        if failures and (strict or len(failures) == len(clients)):
+            raise next(iter(failures.values()))
         check_effects(tools, clients)
         await anyio.to_thread.run_sync(_placed, catalog, placements)
     except BaseException:
@@ -108,23 +141,36 @@ async def added(
         raise
     for client in made:
         weakref.finalize(catalog, client.begin_closing).atexit = False
+    for name, problem in failures.items():
+        if isinstance(problem, RlmError) and problem.kind != "not_connected":  # it was never begun, so it says nothing
+            clients.unused.append(finding("error", problem.kind, f"mcp_server:{name}", problem.message))
+    _warn(clients, failures)
 
 
-async def _opened(clients: list[MCPClient]) -> None:
-    """Open all; the first failure is raised when every one has succeeded or failed."""
-    failures: list[Exception] = []
+def _warn(clients: MCPServers, failures: Mapping[str, Exception]) -> None:
+    """Say once which servers are not used; the others are."""
+    said = [str(found["message"]) for found in clients.unused] + [
+        str(problem) for problem in failures.values() if getattr(problem, "kind", "") == "not_connected"
+    ]
+    if said:
+        more = f" (and {len(said) - 3} more: see findings)" if len(said) > 3 else ""
+        warnings.warn(RlmWarning("add_mcp: " + "; ".join(said[:3]) + more), stacklevel=3)
+
+
+async def _opened(clients: list[MCPClient], *, keep_trying: bool) -> dict[str, Exception]:
+    """Open all, side by side; the failures by name, when every one has succeeded or failed."""
+    failures: dict[str, Exception] = {}
 
     async def open_one(client: MCPClient) -> None:
         try:
-            await client.aopen()
-        except Exception as problem:  # noqa: BLE001 - raised below
-            failures.append(problem)
+            await client.aopen(keep_trying=keep_trying)
+        except Exception as problem:  # noqa: BLE001 - raised or told of by the caller
+            failures[client.name] = problem
 
     async with anyio.create_task_group() as tasks:
         for client in clients:
             tasks.start_soon(open_one, client)
-    if failures:
-        raise failures[0]
+    return {client.name: failures[client.name] for client in clients if client.name in failures}
 
 
 def _placed(catalog: Catalog, placements: list[Placement]) -> None:

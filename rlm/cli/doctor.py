@@ -19,6 +19,7 @@ from typing import Any
 from rlm import __version__, resources
 from rlm.compiler.vocabulary import VOCABULARIES, Vocabulary, source_of
 from rlm.errors import EngineError, RlmError
+from rlm.model.versions import satisfies
 from rlm.providers import local
 from rlm.symbolic import locate
 
@@ -193,15 +194,22 @@ def _extras() -> dict[str, dict[str, Any]]:
     except metadata.PackageNotFoundError:
         required = []
     packages: dict[str, dict[str, str | None]] = {}
+    lacks: dict[str, list[str]] = {}
     for line in required:
-        found = re.match(r"([A-Za-z0-9._-]+).*extra *== *[\"']([A-Za-z0-9._-]+)[\"']", line)
-        if found and found[2] != "dev":
-            packages.setdefault(found[2], {})[found[1]] = _version(found[1])
+        found = re.match(r"([A-Za-z0-9._-]+)([^;]*).*extra *== *[\"']([A-Za-z0-9._-]+)[\"']", line)
+        if found and found[3] != "dev":
+            version, wanted = _version(found[1]), re.sub(r"[\s()]|\[[^]]*\]", "", found[2])
+            packages.setdefault(found[3], {})[found[1]] = version
+            missing = lacks.setdefault(found[3], [])
+            if version is None:
+                missing.append(found[1])
+            elif not satisfies(version, wanted):
+                missing.append(f"{found[1]} {wanted}; {version} is installed")
     return {
         extra: {
-            "present": None not in versions.values(),
+            "present": not lacks[extra],
             "packages": versions,
-            "lacks": [name for name, version in versions.items() if version is None],
+            "lacks": lacks[extra],
             "get": f"pip install '{DISTRIBUTION}[{extra}]'",
         }
         for extra, versions in sorted(packages.items())

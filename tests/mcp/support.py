@@ -58,7 +58,10 @@ def kill(process: subprocess.Popen[str]) -> None:
 
 
 class Changes:
-    """Lets a test wait for something that a client tells of."""
+    """Lets a test wait for something that a client tells of.
+
+    Make it after every other listener whose effect is waited for: listeners are told in order, and this one looks once.
+    """
 
     def __init__(self, client: rlm.MCPClient) -> None:
         self._changed = threading.Condition()

@@ -86,9 +86,9 @@ def test_a_refresh_is_had_on_demand(stdio: rlm.Catalog) -> None:
 
 def test_a_crash_makes_units_unavailable_until_the_server_is_back(stdio: rlm.Catalog) -> None:
     client = stdio._clients[0]
-    changes = Changes(client)
     seen: list[bool] = []
     client.on_change(lambda _: seen.append(stdio["mcp_tool:t/weather"].available))
+    changes = Changes(client)  # last: it is told when the other listeners have been
     assert kind(called(stdio, "dies")) == "connection_lost"
     changes.until(lambda: len(seen) >= 2)
     assert seen[:2] == [False, True]
@@ -375,11 +375,15 @@ def test_a_url_is_shown_without_what_may_be_secret_in_it() -> None:
     [
         ({}, "either 'command' or 'url'"),
         ({"command": "a", "url": "http://b"}, "either 'command' or 'url'"),
-        ({"comand": "a"}, "either 'command' or 'url'"),
+        ({"comand": "a"}, "did you mean 'command'"),
+        ({"command": "a", "args": "-y x"}, "'args' is a list of strings, not one string"),
+        ({"command": "a", "args": ["-p", 80]}, "a number is written in quotes"),
+        ({"command": "a", "args": {"x": 1}}, "'args' is a list of strings, not a dict"),
         ({"command": "a", "arg": []}, "did you mean 'args'"),
         ({"url": "ftp://a"}, "begins with http"),
         ({"url": "http://a", "type": "sse"}, "type 'sse'"),
-        ({"command": "a", "env": {"A": 1}}, "env"),
+        ({"command": "a", "env": {"A": 1}}, "'env' is an object whose values are strings .'A' is none"),
+        ({"command": "a", "env": ["A=1"]}, "'env' is an object"),
         ("npx server", "a mapping"),
     ],
 )

@@ -139,10 +139,10 @@ def test_another_unit_with_an_id_of_the_servers_is_not_replaced() -> None:
         assert len(catalog.registry) == 0
 
 
-def test_one_server_that_fails_leaves_the_catalog_as_it_was() -> None:
+def test_with_strict_one_server_that_fails_leaves_the_catalog_as_it_was() -> None:
     with rlm.Catalog() as catalog:
         with pytest.raises(rlm.errors.ToolError) as caught:
-            catalog.add_mcp({"good": good(), "bad": bad("exits")}, limits=QUICK)
+            catalog.add_mcp({"good": good(), "bad": bad("exits")}, limits=QUICK, strict=True)
         assert caught.value.kind == "not_connected"
         assert "MCP server 'bad'" in caught.value.message
         assert len(catalog) == 0

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from rlm.errors import ConfigurationError, ToolError
 from rlm.model.given import instance
 from rlm.model.unit import Trust, Unit
+from rlm.model.versions import installed, satisfies
 from rlm.sync import run_sync
 from rlm.tools.mcp.config import HTTPServer, MCPLimits, checked_name, server_of
 from rlm.tools.mcp.home import Gone, Home
-from rlm.tools.mcp.listing import Finding, Listing, ServerTool
+from rlm.tools.mcp.listing import Finding, Listing, ServerTool, finding
 from rlm.web.proxies import proxy_for
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Listener = Callable[["MCPClient"], None]
+
+SDK_WANTED = ">=2.3,<3"
+"""Versions of the package ``mcp`` that can be used here, as the extra says."""
 
 FAREWELL_SECONDS = 5.0
 """Beyond the grace that a process has, for everything else that ends with a connection."""
@@ -85,8 +89,11 @@ class MCPClient:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong or worth knowing of that."""
-        return self.listing.findings
+        """What is wrong or worth knowing of that; first of all, why the server is not connected."""
+        if self.connected or self._connection is None or self._connection.closing or not self.problem:
+            return self.listing.findings
+        away = finding("error", "not_connected", f"mcp_server:{self.name}", f"{self.problem}; it is looked for again")
+        return (away, *self.listing.findings)
 
     def on_change(self, listener: Listener) -> None:
         """Have a function called with this client after each change of ``listing`` or ``connected``, on the
@@ -102,11 +109,14 @@ class MCPClient:
 
     # -- life cycle ---------------------------------------------------------------------------------
 
-    async def aopen(self) -> None:
+    async def aopen(self, *, keep_trying: bool = False) -> None:
         """Connect, and read what the server offers. An open connection stays as it is.
 
+        Args:
+            keep_trying: whether a server that cannot be reached now is looked for again, until ``close``.
+
         Raises:
-            ToolError: ``not_connected``, with the reason; nothing is left running then.
+            ToolError: ``not_connected``, with the reason; nothing is left running then, unless ``keep_trying``.
             ConfigurationError: ``mcp_missing``, where the extra is not installed; ``invalid_proxy``, where the
                 environment names a proxy for it that cannot be used.
         """
@@ -114,7 +124,9 @@ class MCPClient:
         if isinstance(self._server, HTTPServer):
             proxy_for(self._server.url)
         with self._guard:
-            connection = self._started()
+            connection = self._started(keep_trying=keep_trying)
+        if connection.connected:
+            return
         try:
             await asyncio.wrap_future(connection.opening)
         except asyncio.CancelledError:
@@ -159,7 +171,7 @@ class MCPClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _started(self) -> Connection:
+    def _started(self, *, keep_trying: bool = False) -> Connection:
         """The connection under way, or a new one."""
         from rlm.tools.mcp.connection import Connection
 
@@ -168,6 +180,7 @@ class MCPClient:
                 return self._connection
             self._home.join(self.limits.close_seconds * 2 + FAREWELL_SECONDS)
         connection = Connection(self.name, self._server, self.limits, self.listing, self._told)
+        connection.keep_trying = keep_trying
         self._connection = connection
         self._home = Home(f"rlm-mcp-{self.name}", connection.main)
         _open.add(self)
@@ -241,8 +254,19 @@ def _check_sdk() -> None:
         if (problem.name or "").partition(".")[0] not in ("mcp", "mcp_types", "httpx2"):
             raise
         raise ConfigurationError(
-            "mcp_missing", "MCP servers need the extra 'mcp': pip install 'prolog-rlm[mcp]'", {"extra": "mcp"}
+            "mcp_missing", missing_sdk(), {"extra": "mcp", "found": installed("mcp"), "wanted": SDK_WANTED}
         ) from None
+
+
+def missing_sdk() -> str:
+    """The words for an SDK that is not there, or that has another version than the extra asks for."""
+    found, remedy = installed("mcp"), "pip install 'prolog-rlm[mcp]'"
+    if found is None or satisfies(found, SDK_WANTED):
+        return f"MCP servers need the extra 'mcp': {remedy}"
+    return (
+        f"MCP servers need the package 'mcp' {SDK_WANTED}; version {found} is installed, which another package may "
+        f"have brought in: {remedy} (in an environment of its own, where that package needs the other version)"
+    )
 
 
 @atexit.register

@@ -14,6 +14,7 @@ import inspect
 import json
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,11 +24,14 @@ import pydantic
 from pydantic import Field, SecretStr
 
 from rlm import files
-from rlm.errors import ConfigurationError, FileError, did_you_mean
+from rlm.errors import ConfigurationError, FileError, RlmWarning, did_you_mean, nearest
 from rlm.model.base import Noun
 from rlm.model.given import checked_path
 
 MAX_CONFIG_BYTES = 1024 * 1024
+MAX_NAME = 100
+"""Characters of a name that an error repeats."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 _TELLING = re.compile(r"auth|token|key|secret|passw|credential|cookie", re.IGNORECASE)
@@ -174,7 +178,8 @@ def server_of(name: str, given: Any) -> ServerConfig:
         raise _invalid(name, f"a mapping with 'command' or 'url' is wanted, not {type(given).__name__}")
     kind = given.get("type", given.get("transport"))
     if ("command" in given) == ("url" in given):
-        raise _invalid(name, "either 'command' or 'url' is wanted")
+        raise _invalid(name, _without_address(given))
+    _check_types(name, given)
     noun: type[ServerConfig] = StdioServer if "command" in given else HTTPServer
     wanted = _STDIO if noun is StdioServer else _HTTP
     if kind is not None and kind not in wanted:
@@ -195,11 +200,64 @@ def server_of(name: str, given: Any) -> ServerConfig:
         raise ConfigurationError(problem.kind, f"server {name!r}: {problem.message}", detail) from None
 
 
-def servers_of(given: Any) -> dict[str, ServerConfig]:
+class Configurations(dict[str, ServerConfig]):
+    """The servers of a configuration by name; ``problems`` are the entries that cannot be used, by the name they have
+    there, and ``renamed`` says which name was made of one that is not plain."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.problems: dict[str, ConfigurationError] = {}
+        self.renamed: dict[str, str] = {}
+
+
+def _without_address(given: Mapping[str, Any]) -> str:
+    """The words for a configuration with both addresses, or with none: which key is probably misspelt."""
+    if "command" in given:
+        return "either 'command' or 'url' is wanted, not both"
+    for key in given:
+        close = nearest(key, ("command", "url"), 1)
+        if close and key not in _OTHER_HOSTS:
+            return f"either 'command' or 'url' is wanted; no such field {str(key)!r}; did you mean {close[0]!r}?"
+    return "either 'command' or 'url' is wanted"
+
+
+def _check_types(name: str, given: Mapping[str, Any]) -> None:
+    """Raise where ``args`` or ``env`` is of the wrong type, in words of a configuration file."""
+    args = given.get("args", ())
+    if isinstance(args, str):
+        what = '\'args\' is a list of strings, not one string; write each argument by itself: ["-y", "name"]'
+        raise ConfigurationError("invalid_field", f"server {name!r}: {what}", {"server": name, "field": "args"})
+    if not isinstance(args, list | tuple) or not all(isinstance(each, str) for each in args):
+        what = f"'args' is a list of strings, not {_shape(args)}; a number is written in quotes"
+        raise ConfigurationError("invalid_field", f"server {name!r}: {what}", {"server": name, "field": "args"})
+    env = given.get("env", {})
+    if not isinstance(env, Mapping) or not all(isinstance(each, str | SecretStr) for each in env.values()):
+        wrong = (
+            next((key for key, each in env.items() if not isinstance(each, str | SecretStr)), None)
+            if isinstance(env, Mapping)
+            else None
+        )
+        where = "" if wrong is None else f" ({str(wrong)[:MAX_NAME]!r} is none)"
+        what = f"'env' is an object whose values are strings{where}; a number is written in quotes"
+        raise ConfigurationError("invalid_field", f"server {name!r}: {what}", {"server": name, "field": "env"})
+
+
+def _shape(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "a list with other values in it"
+    return f"a {type(value).__name__}"
+
+
+def servers_of(given: Any, *, strict: bool = True, path: Path | None = None) -> Configurations:
     """The configurations of a mapping ``{name: configuration}``, or of ``{"mcpServers": {...}}``; what is marked
     ``disabled`` is left out.
 
-    Raises: ConfigurationError, as ``server_of``.
+    Args:
+        strict: whether one entry that cannot be used is an error. Else it is one of ``problems``, and a name with other
+            characters than a server's may have gets ``_`` in their place.
+        path: the file that it was read from; variables of the environment are filled in.
+
+    Raises: ConfigurationError, as ``server_of``; the first problem, where no entry can be used.
     """
     for key in ("mcpServers", "servers"):
         if isinstance(given, Mapping) and set(given) == {key}:
@@ -209,21 +267,52 @@ def servers_of(given: Any) -> dict[str, ServerConfig]:
         raise ConfigurationError("invalid_server", what)
     if {"command", "url"} & set(given) and not all(isinstance(value, Mapping) for value in given.values()):
         raise ConfigurationError("invalid_server", "a server needs a name of the host's: write {'files': {...}}")
-    used = {
-        name: value
-        for name, value in given.items()
-        if not (isinstance(value, Mapping) and value.get("disabled") is True)
-    }
-    return {checked_name(name): server_of(name, value) for name, value in used.items()}
+    found = Configurations()
+    for name, value in given.items():
+        if isinstance(value, Mapping) and value.get("disabled") is True:
+            continue
+        try:
+            plain = checked_name(name) if strict else _plain_name(name, given)
+            found[plain] = server_of(plain, value if path is None else _filled_in(value, path))
+        except ConfigurationError as problem:
+            if strict:
+                raise
+            found.problems[str(name)[:MAX_NAME]] = problem
+        else:
+            if plain != name:
+                found.renamed[name] = plain
+    if found.problems and not found:
+        raise next(iter(found.problems.values()))
+    return found
 
 
-def load_mcp_config(path: str | Path) -> dict[str, ServerConfig]:
+def _plain_name(name: Any, names: Mapping[Any, Any]) -> str:
+    """The name, or one made of it that no other server has. Raises: ConfigurationError ``invalid_server``."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name.strip()).lstrip("_.-") if isinstance(name, str) else name
+    if plain == name:
+        return checked_name(name)
+    rivals = [other for other in names if isinstance(other, str) and other != name]
+    if any(re.sub(r"[^A-Za-z0-9_.-]+", "_", other.strip()).lstrip("_.-") == plain for other in rivals):
+        what = f"{name!r} would be called {plain!r} here, as another server; give it a name of letters and digits"
+        raise ConfigurationError("invalid_server", what, {"server": name[:MAX_NAME]})
+    if not isinstance(plain, str) or not _NAME.fullmatch(plain):
+        return checked_name(name)
+    return plain
+
+
+def load_mcp_config(path: str | Path, *, strict: bool = False) -> dict[str, ServerConfig]:
     """The servers of a JSON file in the ``mcpServers`` form, for ``Catalog.add_mcp``. Nothing is started.
 
     ``${NAME}`` and ``${NAME:-default}`` in strings stand for environment variables, so that a secret need not lie
     in the file.
 
-    Raises: ConfigurationError ``unreadable``, ``missing_variable``, and as ``server_of``.
+    Args:
+        path: the file.
+        strict: whether one entry that cannot be used is an error. Else an ``RlmWarning`` names it, and the others are
+            returned; ``My Slack`` becomes ``My_Slack``.
+
+    Raises: ConfigurationError ``unreadable``; ``missing_variable`` and as ``server_of``, where ``strict`` or where no
+        entry can be used.
     """
     path = checked_path("path", path)
     try:
@@ -233,7 +322,12 @@ def load_mcp_config(path: str | Path) -> dict[str, ServerConfig]:
         raise ConfigurationError("unreadable", f"{path}: {said}", {"file": str(path)}) from None
     if isinstance(given, Mapping):
         given = next((given[key] for key in ("mcpServers", "servers") if isinstance(given.get(key), Mapping)), given)
-    return servers_of(_filled_in(given, path))
+    found = servers_of(given, strict=strict, path=path)
+    for name, unusable in found.problems.items():
+        warnings.warn(RlmWarning(f"{path}: server {name!r} is not used: {unusable.message}"), stacklevel=2)
+    for name, plain in found.renamed.items():
+        warnings.warn(RlmWarning(f"{path}: server {name!r} is called {plain!r} here"), stacklevel=2)
+    return dict(found)
 
 
 def _filled_in(value: Any, path: Path) -> Any:

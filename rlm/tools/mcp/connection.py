@@ -21,7 +21,7 @@ from rlm.errors import ToolError, did_you_mean
 from rlm.model.turn import Message
 from rlm.tools.mcp.codes import FORBIDDEN, REFUSED, TOO_LARGE, UNAUTHORIZED, UNREADABLE
 from rlm.tools.mcp.config import MCPLimits, ServerConfig, leaves
-from rlm.tools.mcp.content import ResourceContent, contents_of, messages_of, text_of, value_of
+from rlm.tools.mcp.content import ResourceContent, contents_of, messages_of, reason_of, value_of
 from rlm.tools.mcp.listing import Listing, ServerTool
 from rlm.tools.mcp.session import Session, is_broken_off, is_fault, is_safe_again, line_of, opened
 from rlm.tools.result import RESULT_SECONDS
@@ -46,6 +46,8 @@ _log = logging.getLogger("rlm.mcp")
 class Connection:
     """One connection, from ``main`` to its end.
 
+    ``keep_trying``: whether it goes on where the very first attempt fails.
+
     Args:
         name: the host's name for the server.
         listing: what the server offered when it was last asked.
@@ -60,6 +62,7 @@ class Connection:
         self.connected = False
         self.problem = ""
         self.closing = False
+        self.keep_trying = False
         self.opening: Future[None] = Future()
         self.opening.set_running_or_notify_cancel()  # who waits for it cannot cancel it for others
         self._server = server
@@ -82,7 +85,7 @@ class Connection:
         if not isinstance(result, types.CallToolResult):
             raise self._error("input_required", f"{tool.name} asks the user something, which no run answers")
         if result.is_error:
-            said = self._clean(text_of(result.content)) or "it gave no reason"
+            said = self._clean(reason_of(result)) or "it gave no reason"
             raise self._error("tool_failed", f"{tool.name}: {said}", tool=tool.unit.id)
         if tool.output_schema is not None:
             self._check_result(tool, result.structured_content)
@@ -219,7 +222,8 @@ class Connection:
             self._tell(connected=False, problem=problem)
             if not self.opening.done():
                 self.opening.set_exception(self._error("not_connected", problem))
-                break
+                if not self.keep_trying:
+                    break
             if self.closing:
                 self._tell(connected=False, problem="it was closed")
                 break

@@ -5,15 +5,25 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import mcp_types as types
+import pydantic
 
 from rlm.errors import ToolError
 from rlm.model.turn import Message
+from rlm.tools.mcp.rescue import UNREADABLE_ROW
 
 MAX_LINK_TEXT = 500
+MAX_KIND = 40
+KINDS = frozenset({"text", "image", "audio", "resource_link", "resource"})
+LEFT_OUT = "rlm.left_out"
+"""The field of ``_meta`` that says which blocks were left out; a server's own field of this name is removed."""
+
+_BLOCK: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(types.ContentBlock)
 
 
 @dataclass(frozen=True)
@@ -26,15 +36,114 @@ class ResourceContent:
     data: bytes | None = None
 
 
+def usable_blocks(raw: dict[str, Any]) -> dict[str, Any]:
+    """A raw result without the blocks that this client cannot use; ``_meta`` says which they were.
+
+    The same for the messages of a prompt, where a note stands in the place of such a block.
+    """
+    left_out: list[dict[str, str]] = []
+    result = dict(raw)
+    if isinstance(raw.get("content"), list):
+        result["content"] = [block for block in raw["content"] if _is_usable(block, left_out)]
+        if left_out and not result["content"] and raw.get("structuredContent") is None:
+            return raw  # nothing of it can be used: it is no result
+    if isinstance(raw.get("messages"), list):
+        result["messages"] = [_with_usable_content(message) for message in raw["messages"]]
+    meta = {name: value for name, value in _mapping(raw.get("_meta")).items() if name != LEFT_OUT}
+    if left_out or meta or "_meta" in raw:
+        result["_meta"] = {**meta, **({LEFT_OUT: left_out} if left_out else {})}
+    return result
+
+
+def _is_usable(block: Any, left_out: list[dict[str, str]]) -> bool:
+    try:
+        _BLOCK.validate_python(block, by_name=False)
+    except pydantic.ValidationError:
+        left_out.append(_unusable(block))
+        return False
+    return True
+
+
+def _unusable(block: Any) -> dict[str, str]:
+    kind = block.get("type") if isinstance(block, dict) else None
+    if isinstance(block, dict) and UNREADABLE_ROW in block:
+        return {"type": "unknown", "why": str(block[UNREADABLE_ROW])}
+    kind = kind[:MAX_KIND] if isinstance(kind, str) else "unknown"
+    why = "a field of it is missing or wrong" if kind in KINDS else "this type of content is not known here"
+    return {"type": kind, "why": why}
+
+
+def _with_usable_content(message: Any) -> Any:
+    if not isinstance(message, dict) or "content" not in message:
+        return message
+    left_out: list[dict[str, str]] = []
+    if _is_usable(message["content"], left_out):
+        return message
+    text = f"[content of type {left_out[0]['type']!r} was left out: {left_out[0]['why']}]"
+    return {**message, "content": {"type": "text", "text": text}}
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
 def value_of(result: types.CallToolResult) -> Any:
     """The value of a tool's result, as JSON data.
 
-    Structured content where the server gave it, else its text; with ``attachments`` beside it where there are
-    images, sound or resources, which are described: ``{"result": ..., "attachments": [...]}``.
+    Structured content where the server gave it, else its text. Where there is more, ``{"result": ...}`` with:
+
+    - ``text``: text blocks beside structured content, without those that repeat a part of it.
+    - ``attachments``: images, sound and resources, which are described.
+    - ``left_out``: blocks that could not be used, each with ``type`` and ``why``.
     """
-    main = result.structured_content if result.structured_content is not None else text_of(result.content)
-    others = [described(block) for block in result.content if not isinstance(block, types.TextContent)]
-    return {"result": main, "attachments": others} if others else main
+    structured = result.structured_content
+    beside = _not_repeated(result.content, structured) if structured is not None else ""
+    attachments = [described(block) for block in result.content if not isinstance(block, types.TextContent)]
+    more = {"text": beside, "attachments": attachments, "left_out": _mapping(result.meta).get(LEFT_OUT)}
+    more = {name: value for name, value in more.items() if value}
+    main = structured if structured is not None else text_of(result.content)
+    return {"result": main, **more} if more else main
+
+
+def reason_of(result: types.CallToolResult) -> str:
+    """What a failed result says: its text, else its structured content; empty where there is neither."""
+    said = text_of(result.content).strip()
+    if said or result.structured_content is None:
+        return said
+    return json.dumps(result.structured_content, ensure_ascii=False, default=str)
+
+
+def _not_repeated(blocks: list[Any], structured: Any) -> str:
+    """The text blocks that say something which the structured content does not."""
+    texts = [block.text for block in blocks if isinstance(block, types.TextContent) and block.text.strip()]
+    if not texts:
+        return ""
+    known = {_key(part) for part in _parts(structured)}
+    wordings = {part.strip() for part in _parts(structured) if isinstance(part, str)}
+    return "\n".join(text for text in texts if text.strip() not in wordings and _key_of_text(text) not in known)
+
+
+def _parts(structured: Any) -> Iterator[Any]:
+    """Structured content, what is in it, and what is in that: servers repeat the whole, a field, or item by item."""
+    yield structured
+    for part in _inside(structured):
+        yield part
+        yield from _inside(part)
+
+
+def _inside(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+
+
+def _key(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _key_of_text(text: str) -> str | None:
+    try:
+        return _key(json.loads(text))
+    except (ValueError, RecursionError):
+        return _key({"True": True, "False": False, "None": None}[text]) if text in ("True", "False", "None") else None
 
 
 def text_of(blocks: list[Any]) -> str:

@@ -18,7 +18,7 @@ from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from rlm.tools.mcp.codes import BROKEN_OFF, FORBIDDEN, SESSION_ENDED, UNAUTHORIZED, UNREACHED
+from rlm.tools.mcp.codes import BROKEN_OFF, FORBIDDEN, SESSION_ENDED, UNAUTHORIZED, UNREACHED, UNREADABLE
 from rlm.tools.mcp.config import HTTPServer, MCPLimits, ServerConfig, StdioServer
 from rlm.tools.mcp.listing import Finding, Listing, Reader, finding
 from rlm.tools.mcp.sieve import Inbox, Outbox, Sieve
@@ -326,6 +326,8 @@ def is_broken_off(problem: MCPError) -> bool:
 
 
 def _said(problem: Exception) -> str:
+    if isinstance(problem, MCPError) and problem.code == UNREADABLE:
+        return problem.message[:300]
     if isinstance(problem, MCPError):
         return f"the server answered with error {problem.code}: {problem.message[:300]}"
     return "the server's answer is no such list"

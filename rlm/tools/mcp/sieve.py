@@ -15,6 +15,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types.methods import validate_server_result
 
 from rlm.model.unit import plain_json
+from rlm.tools.mcp.content import usable_blocks
+from rlm.tools.mcp.rescue import UNREADABLE_ROW
 
 ROWS = {"tools/list": "tools", "prompts/list": "prompts", "resources/list": "resources"}
 MAX_UNANSWERED = 64
@@ -51,6 +53,8 @@ class Sieve(JSONRPCDispatcher):
         self, method: str, params: Mapping[str, Any] | None, opts: Any = None, **more: Any
     ) -> dict[str, Any]:
         raw = self._clean(await super().send_raw_request(method, params, opts, **more))
+        if method in ("tools/call", "prompts/get"):
+            return usable_blocks(raw)
         key = ROWS.get(method)
         if key is None or not isinstance(raw.get(key), list):
             return raw
@@ -60,6 +64,9 @@ class Sieve(JSONRPCDispatcher):
     def _good(self, method: str, key: str, raw: dict[str, Any]) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []
         for row in raw[key][: self._most + 1]:
+            if isinstance(row, dict) and UNREADABLE_ROW in row:
+                self.refused.append((row, str(row[UNREADABLE_ROW])))
+                continue
             used = {name: value for name, value in row.items() if name in _USED} if isinstance(row, dict) else row
             try:
                 plain_json({name: used[name] for name in used if name != "description"}, "the entry")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -21,10 +20,11 @@ from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import ErrorData, JSONRPCError
 
 from rlm.tools.mcp.codes import TOO_LARGE
 from rlm.tools.mcp.config import MCPLimits, StdioServer
+from rlm.tools.mcp.rescue import ENDS, id_at_the_ends, message_of
 from rlm.web.bodies import cleaned_json
 
 CHUNK = 65_536
@@ -40,9 +40,6 @@ HOPELESS = 8
 
 FLUSH_SECONDS = 0.5
 _POLL = 0.01
-_SNIFF = 256
-_ID_FIRST = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,')
-_ID_LAST = re.compile(rb',\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 
 Streams = tuple["MemoryObjectReceiveStream[SessionMessage | Exception]", "MemoryObjectSendStream[SessionMessage]"]
 
@@ -98,7 +95,7 @@ class Lines:
         self._parts.append(part)
         if self.size > self._limit:
             joined = b"".join(self._parts)
-            self._parts = [joined[:_SNIFF], joined[-_SNIFF:]]
+            self._parts = [joined[:ENDS], joined[-ENDS:]]
 
 
 @asynccontextmanager
@@ -189,21 +186,21 @@ def _message(line: bytes, size: int, child: Child) -> SessionMessage | None:
         return _oversize(line, size, child)
     if not line.strip():
         return None
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(cleaned_json(line), by_name=False))
-    except ValueError:
+    message = message_of(cleaned_json(line))
+    if message is None:
         child.noise += 1
         return None
+    return SessionMessage(message)
 
 
 def _oversize(line: bytes, size: int, child: Child) -> SessionMessage | None:
     """The error in the place of an answer that is over the limit; where it cannot be told whose it is, the end."""
-    found = _ID_FIRST.search(line[:_SNIFF]) or _ID_LAST.search(line[-_SNIFF:])
-    if found is None:
+    id = id_at_the_ends(line)
+    if id is None:
         child.trouble = f"it sent a message of {size:,} bytes"
         return None
     error = ErrorData(code=TOO_LARGE, message=f"an answer of {size:,} bytes", data={"bytes": size})
-    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=id, error=error))
 
 
 async def _send(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -27,6 +28,7 @@ from rlm.tools.mcp.codes import (
     UNREADABLE,
 )
 from rlm.tools.mcp.config import HTTPServer, MCPLimits, secrets_of
+from rlm.tools.mcp.rescue import readable
 from rlm.web.bodies import BodyProblem, BodyTooLarge, cleaned_json, paired, unpacked
 from rlm.web.proxies import Proxy, proxy_for, trusted, unusable_proxy
 from rlm.web.secrets import Secrets
@@ -40,6 +42,8 @@ SHOWN = 200
 
 NAMED = (400, 404, 405)
 """Statuses of which the SDK knows what they mean in the protocol."""
+
+_EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 
 class Line:
@@ -116,7 +120,7 @@ class BoundedClient(httpx2.AsyncClient):
         if status == 404 and "mcp-session-id" in response.request.headers:
             return await _given_up(response, SESSION_ENDED, "the server knows the session no more")
         if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-            return _stream(response)  # the SDK bounds each event
+            return _stream(response, self._limit)  # the SDK bounds each event
         whole = await self._whole(response)
         if status in NAMED or status < 400 or whole.status_code != status or _is_error_answer(whole.content):
             return whole
@@ -144,7 +148,7 @@ class BoundedClient(httpx2.AsyncClient):
         whole = httpx2.Response(
             response.status_code,
             headers=_unpacked_headers(response),
-            content=cleaned_json(bytes(body)),
+            content=readable(cleaned_json(bytes(body))),
             request=response.request,
         )
         whole.next_request = response.next_request
@@ -156,16 +160,17 @@ class _Headers(Exception):
 
 
 class _Events(httpx2.AsyncByteStream):
-    """The bytes of an event stream, unpacked as they come, with lone surrogates replaced."""
+    """The events of a stream, unpacked as they come, with lone surrogates and unreadable rows replaced."""
 
-    def __init__(self, response: httpx2.Response) -> None:
-        self._response = response
+    def __init__(self, response: httpx2.Response, limit: int) -> None:
+        self._response, self._limit = response, limit
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         encoding = self._response.headers.get("content-encoding", "")
         try:
-            async for part in paired(unpacked(self._response.aiter_raw(), encoding, None)):
-                yield part
+            pieces = paired(unpacked(self._response.aiter_raw(), encoding, None))
+            async for event in _readable_events(pieces, self._limit):
+                yield event
         except BodyProblem as problem:
             raise httpx2.DecodingError(str(problem)) from None
 
@@ -173,11 +178,39 @@ class _Events(httpx2.AsyncByteStream):
         await self._response.aclose()
 
 
-def _stream(response: httpx2.Response) -> httpx2.Response:
+async def _readable_events(pieces: AsyncIterator[bytes], limit: int) -> AsyncIterator[bytes]:
+    """Yield each event whole; one over the limit passes in pieces, and the SDK refuses it."""
+    held, looked_at = bytearray(), 0
+    async for piece in pieces:
+        held += piece
+        while (end := _EVENT_END.search(held, max(0, looked_at - 3))) is not None:
+            yield _readable_event(bytes(held[: end.end()]))
+            del held[: end.end()]
+            looked_at = 0
+        looked_at = len(held)
+        if len(held) > limit:
+            yield bytes(held)
+            held, looked_at = bytearray(), 0
+    if held:
+        yield bytes(held)
+
+
+def _readable_event(event: bytes) -> bytes:
+    """An event whose data can be read, as far as anything can be made of it."""
+    lines = event.splitlines()
+    data = b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))
+    message = readable(data)
+    if message is data:
+        return event
+    others = [line for line in lines if line and not line.startswith(b"data:")]
+    return b"\n".join([*others, b"data: " + message, b"", b""])
+
+
+def _stream(response: httpx2.Response, limit: int) -> httpx2.Response:
     return httpx2.Response(
         response.status_code,
         headers=_unpacked_headers(response),
-        stream=_Events(response),
+        stream=_Events(response, limit),
         request=response.request,
     )
 
