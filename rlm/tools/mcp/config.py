@@ -311,8 +311,9 @@ def load_mcp_config(path: str | Path, *, strict: bool = False) -> dict[str, Serv
         strict: whether one entry that cannot be used is an error. Else an ``RlmWarning`` names it, and the others are
             returned; ``My Slack`` becomes ``My_Slack``.
 
-    Raises: ConfigurationError ``unreadable``; ``missing_variable`` and as ``server_of``, where ``strict`` or where no
-        entry can be used.
+    Raises:
+        ConfigurationError: ``unreadable``; ``missing_variable`` and as ``server_of``, where ``strict`` or where no entry
+            can be used.
     """
     path = checked_path("path", path)
     try:
