@@ -312,8 +312,8 @@ def load_mcp_config(path: str | Path, *, strict: bool = False) -> dict[str, Serv
             returned; ``My Slack`` becomes ``My_Slack``.
 
     Raises:
-        ConfigurationError: ``unreadable``; ``missing_variable`` and as ``server_of``, where ``strict`` or where no entry
-            can be used.
+        ConfigurationError: ``unreadable``; ``missing_variable`` and as ``server_of``, where ``strict`` or where no
+            entry can be used.
     """
     path = checked_path("path", path)
     try:
