@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import permutations
 from random import Random
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 import rlm
 from rlm.errors import CompileError
 from tests.laws.facts import reached
-from tests.laws.generate import Case, law_case
+from tests.laws.generate import SHADOWS, Case, hide, law_case
 from tests.laws.survey import CATALOGS, FIRST, can_be_shown, facts_of, told_small
 
 PARTS = 8
@@ -139,3 +140,121 @@ def test_a_unit_that_cannot_be_shown_changes_nothing_for_the_others(part: int) -
     for seed in range(FIRST + part, FIRST + CATALOGS, PARTS):
         if found := by_idle_unit(law_case(seed)):
             pytest.fail(f"seed {seed}: {found}\n{told_small(law_case(seed), by_idle_unit)}")
+
+
+# -- the same, in the smallest cases --------------------------------------------------------------------
+
+
+def ranked(units: tuple[rlm.Unit, ...], best_first: str) -> Case:
+    """A case in which a sensor ranks these units, by name."""
+    names = best_first.split()
+    scores = {f"tool:{name}": 1 - place / 10 for place, name in enumerate(names)}
+    return Case(units, "", rlm.Policy(), {"sensors": {"given": scores}})
+
+
+def in_every_order(*units: rlm.Unit, best_first: str) -> rlm.CompiledContext:
+    """The view of these units, which must be the same in every order of registration."""
+    case = ranked(units, best_first)
+    outcomes = [whole(replace(case, units=order)) for order in permutations(units)]
+    assert all(outcome == outcomes[0] for outcome in outcomes)
+    return case.compile()
+
+
+def first_reason(view: rlm.CompiledContext, id: str) -> dict[str, Any]:
+    return dict(view.explain(id).reasons[0].to_dict())
+
+
+def test_l7_of_two_that_stand_in_for_a_requirement_the_first_admitted_counts() -> None:
+    view = in_every_order(
+        rlm.Unit("tool:user", requires=["tool:old"]),
+        rlm.Unit("tool:old", available=False),
+        rlm.Unit("tool:zoo", supersedes=["tool:old"]),
+        rlm.Unit("tool:ant", supersedes=["tool:old"]),
+        best_first="zoo ant user",
+    )
+    assert view.active == ("tool:zoo", "tool:ant", "tool:user")
+    assert {item.id: item.needs for item in view.selection.chosen}["tool:user"] == ("tool:zoo",)
+
+
+def test_l7_of_several_that_a_unit_conflicts_with_the_first_admitted_is_named() -> None:
+    view = in_every_order(
+        rlm.Unit("tool:zoo", conflicts=["tool:late"]),
+        rlm.Unit("tool:ant", conflicts=["tool:late"]),
+        rlm.Unit("tool:late"),
+        best_first="zoo ant late",
+    )
+    assert view.active == ("tool:zoo", "tool:ant")
+    assert first_reason(view, "tool:late") == {"kind": "conflict_with", "unit": "tool:zoo", "through": "tool:late"}
+
+
+def test_l7_of_several_that_supersede_a_unit_the_first_admitted_is_named() -> None:
+    view = in_every_order(
+        rlm.Unit("tool:zoo", supersedes=["tool:late"]),
+        rlm.Unit("tool:ant", supersedes=["tool:late"]),
+        rlm.Unit("tool:late"),
+        best_first="zoo ant late",
+    )
+    assert view.active == ("tool:zoo", "tool:ant")
+    assert first_reason(view, "tool:late") == {"kind": "superseded_by", "unit": "tool:zoo", "through": "tool:late"}
+
+
+def test_l7_of_several_that_a_unit_would_supersede_too_late_the_first_admitted_is_named() -> None:
+    view = in_every_order(
+        rlm.Unit("tool:zoo", activation="always"),
+        rlm.Unit("tool:ant", activation="always", priority=50),
+        rlm.Unit("tool:late", supersedes=["tool:zoo", "tool:ant"]),
+        best_first="late",
+    )
+    assert view.active == ("tool:zoo", "tool:ant")
+    assert first_reason(view, "tool:late") == {"kind": "conflict_with", "unit": "tool:zoo", "through": "tool:late"}
+
+
+def test_l7_a_unit_that_contradicts_itself_names_the_same_two_in_every_order() -> None:
+    view = in_every_order(
+        rlm.Unit("tool:top", requires=["tool:a", "tool:b", "tool:c"]),
+        rlm.Unit("tool:a", conflicts=["tool:b", "tool:c"]),
+        rlm.Unit("tool:b"),
+        rlm.Unit("tool:c"),
+        best_first="top",
+    )
+    assert list(first_reason(view, "tool:top")["units"]) == ["tool:a", "tool:b"]
+
+
+@pytest.mark.parametrize("shadow", SHADOWS)
+def test_a_unit_that_cannot_be_shown_pulls_no_superseder_forward(shadow: str) -> None:
+    """The superseder would come before the best unit and throw it out."""
+    units = (
+        rlm.Unit("tool:best_one"),
+        rlm.Unit("tool:hidden_one"),
+        rlm.Unit("tool:rival", supersedes=["tool:hidden_one"], conflicts=["tool:best_one"]),
+    )
+    case = ranked(units, "hidden_one best_one rival")
+    assert case.compile().active == ("tool:rival",)
+    hidden = hide(case, "tool:hidden_one", shadow)
+    assert hidden.compile().active == ("tool:best_one",)
+    assert not by_idle_unit(hidden)
+
+
+@pytest.mark.parametrize("shadow", SHADOWS)
+def test_a_requirement_that_cannot_be_shown_pulls_nothing_that_it_requires(shadow: str) -> None:
+    """Another one stands in for it; what it would have required is not in the closure."""
+    units = (
+        rlm.Unit("tool:user", requires=["tool:old_one"]),
+        rlm.Unit("tool:old_one", requires=["tool:base"]),
+        rlm.Unit("tool:new_one", supersedes=["tool:old_one"]),
+        rlm.Unit("tool:base"),
+        rlm.Unit("tool:rival", supersedes=["tool:base"], conflicts=["tool:user"]),
+    )
+    hidden = hide(ranked(units, "user new_one rival"), "tool:old_one", shadow)
+    assert set(hidden.compile().active) == {"tool:user", "tool:new_one"}
+
+
+def test_l5_a_pinned_unit_whose_tool_was_replaced_is_shown_with_the_successor() -> None:
+    """A text can neither bring nor forbid the successor."""
+    units = (
+        rlm.Unit("skill:pin", content="Always.", activation="always", requires=["tool:old_one"]),
+        rlm.Unit("tool:old_one", available=False),
+        rlm.Unit("tool:new_one", supersedes=["tool:old_one"]),
+    )
+    for text in ("", "new one", "do not use new_one"):
+        assert Case(units, text).compile().active == ("skill:pin", "tool:new_one")
