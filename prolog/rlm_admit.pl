@@ -5,15 +5,18 @@
             admit_each/5,         % +Tier, +Roots, +Given, +State0, -State
             admit_limited/5       % +Roots, +Limit, +Given, +State0, -State
           ]).
+:- use_module(library(aggregate), [aggregate_all/3]).
 :- use_module(library(assoc), [empty_assoc/1, get_assoc/3, put_assoc/4]).
 :- use_module(library(lists), [append/3, member/2]).
 :- use_module(rlm_closure, [closure/5, out/4]).
 :- use_module(rlm_conflict, [clash/4, outranked/4]).
+:- use_module(rlm_eligible, [most_tools/2]).
 
 /** <module> Admission: who gets in, one root after the other
 
 A state is `state(Admitted, Active, Rejected)`: admitted units `a(I, Tier, Why)` with the latest first, the
-place of each in the order of admission as a table by I, and `r(I, Reasons)` for roots that were turned away. `Given` is `given(World, Bad)`.
+place of each in the order of admission as a table by I, which has under `tools` how many of them are tools, and
+`r(I, Reasons)` for roots that were turned away. `Given` is `given(World, Bad)`.
 */
 
 %!  start(-State) is det.
@@ -46,7 +49,7 @@ admit_together(Tier, Roots, Given, State0, State) :-
         ;   throw(misconfigured(Tier, Closure, given(World, Bad), Standing))
         )
     ),
-    add_members(Members, Tier, Admitted0, Admitted, Active0, Active),
+    add_members(M, Members, Tier, Admitted0, Admitted, Active0, Active),
     append(Turned, Outdone, Rejected1),
     append(Rejected1, Rejected0, Rejected),
     State = state(Admitted, Active, Rejected).
@@ -154,7 +157,8 @@ admit(Tier, R, Given, State0, State, Outcome) :-
     State0 = state(Admitted0, Active0, Rejected0),
     attempt(R, Given, Active0, Outcome),
     (   Outcome = admitted(Members)
-    ->  add_members(Members, Tier, Admitted0, Admitted, Active0, Active),
+    ->  Given = given(world(M, _, _, _, _, _), _),
+        add_members(M, Members, Tier, Admitted0, Admitted, Active0, Active),
         State = state(Admitted, Active, Rejected0)
     ;   Outcome = rejected(Reasons)
     ->  State = state(Admitted0, Active0, [r(R, Reasons)|Rejected0])
@@ -168,18 +172,47 @@ attempt(R, given(World, Bad), Active, Outcome) :-
     ;   out(World, Bad, R, Reasons),
         Reasons \== []
     ->  Outcome = rejected(Reasons)
+    ;   crowded(World, Active, [R], Reason)
+    ->  Outcome = rejected([Reason])
     ;   closure(World, Bad, Active, [R], Closure),
         judged(Closure, World, Active, Outcome)
     ).
 
 judged(contradiction(A, B), _, _, Outcome) =>
     Outcome = rejected([contradicts_itself(A, B)]).
-judged(members(Members), world(M, _, _, _, _, _), Active, Outcome) =>
+judged(members(Members), World, Active, Outcome) =>
+    World = world(M, _, _, _, _, _),
     findall(I, member(m(I, _), Members), Is),
-    (   clash(M, Active, Is, Reason)
+    (   ( clash(M, Active, Is, Reason) ; crowded(World, Active, Is, Reason) )
     ->  Outcome = rejected([Reason])
     ;   Outcome = admitted(Members)
     ).
+
+%   crowded(+World, +Active, +Is, -Reason) is semidet: with Is there would be more tools than the wire takes.
+crowded(world(M, Policy, _, _, _, _), Active, Is, over_tool_limit(Most)) :-
+    most_tools(Policy, Most),
+    tools(Active, Before),
+    aggregate_all(count, ( member(I, Is), tool(M, I) ), New),
+    New > 0,
+    Before + New > Most.
+
+tools(Active, Tools) :-
+    (   get_assoc(tools, Active, Tools0)
+    ->  Tools = Tools0
+    ;   Tools = 0
+    ).
+
+tool(M, I) :-
+    M:unit(I, _, Kind, _, _, _),
+    memberchk(Kind, [tool, mcp_tool]).
+
+%   add_members(+M, +Members, +Tier, +Admitted0, -Admitted, +Active0, -Active): Active counts the tools.
+add_members(M, Members, Tier, Admitted0, Admitted, Active0, Active) :-
+    add_members(Members, Tier, Admitted0, Admitted, Active0, Active1),
+    aggregate_all(count, ( member(m(I, _), Members), tool(M, I) ), New),
+    tools(Active1, Before),
+    Tools is Before + New,
+    put_assoc(tools, Active1, Tools, Active).
 
 add_members(Members, Tier, Admitted0, Admitted, Active0, Active) :-
     (   Admitted0 = [a(Last, _, _)|_]

@@ -3,6 +3,7 @@
           [ policy/2,             % +Args, -Policy
             blocks/4,             % +Module, +Policy, +I, -Reasons
             eligible/3,           % +Module, +Policy, +I
+            most_tools/2,         % +Policy, -Most
             matches/2,            % +Patterns, +Id
             matching/2,           % +Args, -Reply
             patterns/2            % +List, -Patterns
@@ -18,15 +19,28 @@ unit (visible, available). Nothing in a text or a description can reach these ru
 
 %!  policy(+Args:dict, -Policy) is det.
 %
-%   `policy(Grant, Scope, Denied, Disabled)` with patterns made ready. `null` capabilities grant what the host
-%   itself registered; what is withheld is not granted, whatever else is said. `null` scope is everything.
+%   `policy(Grant, Scope, Denied, Disabled, Wire)` with patterns made ready. `null` capabilities grant what the host
+%   itself registered; what is withheld is not granted, whatever else is said. `null` scope is everything. `Wire` is
+%   what the request's wire refuses: `refused`, rows `[Id, Wire, What]` of units that cannot be sent, and `most_tools`,
+%   how many tools it takes, or `null`.
 
-policy(Args, policy(grant(Granted, Withheld), Scope, Denied, Disabled)) :-
+policy(Args, policy(grant(Granted, Withheld), Scope, Denied, Disabled, wire(Refused, Most))) :-
     optional_patterns(Args.capabilities, Granted),
     patterns(Args.withheld, Withheld),
     optional_patterns(Args.scope, Scope),
     patterns(Args.denied, Denied),
-    patterns(Args.disabled, Disabled).
+    patterns(Args.disabled, Disabled),
+    ( get_dict(refused, Args, Rows) -> true ; Rows = [] ),
+    ( get_dict(most_tools, Args, Most) -> true ; Most = null ),
+    findall(Id-because(Wire, What), member([Id, Wire, What], Rows), Pairs),
+    list_to_assoc(Pairs, Refused).
+
+%!  most_tools(+Policy, -Most) is semidet.
+%
+%   How many tools the wire takes; fails where it sets no limit.
+
+most_tools(policy(_, _, _, _, wire(_, Most)), Most) :-
+    integer(Most).
 
 optional_patterns(null, Patterns) =>
     Patterns = null.
@@ -91,20 +105,22 @@ eligible(M, Policy, I) :-
     M:unit(I, Id, _, _, Trust, Capability),
     \+ block(M, Policy, I, Id, Trust, Capability, _).
 
-block(_, policy(_, _, Denied, _), _, Id, _, _, denied) :-
+block(_, policy(_, _, Denied, _, _), _, Id, _, _, denied) :-
     matches(Denied, Id).
-block(_, policy(_, _, _, Disabled), _, Id, _, _, disabled(policy)) :-
+block(_, policy(_, _, _, Disabled, _), _, Id, _, _, disabled(policy)) :-
     matches(Disabled, Id).
 block(M, _, I, _, _, _, disabled(unit)) :-
     M:invisible(I).
 block(M, _, I, _, _, _, unavailable) :-
     M:unavailable(I).
-block(_, policy(_, Scope, _, _), _, Id, _, _, out_of_scope) :-
+block(_, policy(_, Scope, _, _, _), _, Id, _, _, out_of_scope) :-
     Scope \== null,
     \+ matches(Scope, Id).
-block(_, policy(Grant, _, _, _), _, _, Trust, Capability, capability_missing(Capability)) :-
+block(_, policy(Grant, _, _, _, _), _, _, Trust, Capability, capability_missing(Capability)) :-
     Capability \== null,
     \+ granted(Grant, Trust, Capability).
+block(_, policy(_, _, _, _, wire(Refused, _)), _, Id, _, _, refused_by_wire(Wire, What)) :-
+    get_assoc(Id, Refused, because(Wire, What)).
 
 granted(grant(Granted, Withheld), Trust, Capability) :-
     \+ matches(Withheld, Capability),

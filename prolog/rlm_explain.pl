@@ -197,6 +197,7 @@ remedy(negated, _, Args, _{select: Args.unit}).
 remedy(below_floor, _, Args, _{select: Args.unit}).
 remedy(no_evidence, _, Args, _{select: Args.unit}).
 remedy(over_candidate_limit, _, Args, _{select: Args.unit}).
+remedy(over_tool_limit, _, Args, _{select: Args.unit}).
 remedy(conflict_with, _, Args, _{select: Args.unit}).
 remedy(superseded_by, _, Args, _{select: Args.unit}).
 remedy(dependency_out, Reason, Args, Change) :-
@@ -205,7 +206,8 @@ remedy(dependency_out, Reason, Args, Change) :-
     ;   Change = _{look_at: Reason.unit}
     ).
 remedy(Kind, _, _, none) :-
-    memberchk(Kind, [ unavailable, out_of_scope, missing_dependency, contradicts_itself, vetoed ]).
+    memberchk(Kind, [ unavailable, out_of_scope, missing_dependency, contradicts_itself, vetoed,
+                      refused_by_wire ]).
 
 %   because(+Kind, +Because, +Unit, +Args, -Change): what brings back a requirement that is out. To select the
 %   requirement itself would not be what was asked for: what the text forbids comes back with what needs it.
@@ -322,6 +324,10 @@ says(no_evidence, _) -->
     [ 'nothing in this turn asks for it' ].
 says(over_candidate_limit, R) -->
     [ 'it is number ', R.rank, ' of the candidates, past the limit' ].
+says(over_tool_limit, R) -->
+    [ 'the wire takes ' ], number_of(R.limit, ' tool', ' tools'), [ ', and that many came before it' ].
+says(refused_by_wire, R) -->
+    wire(R.wire), [ ' refuses it: ' ], short(R.what).
 says(missing_dependency, R) -->
     [ 'it requires ', R.unit, ', which is not in the catalog' ].
 says(dependency_out, R) -->
@@ -364,6 +370,12 @@ short(Text) -->
     ;   Said = Text
     },
     [ Said ].
+
+wire(Wire) -->
+    (   { Wire == common }
+    ->  [ 'a wire that this request may go to' ]
+    ;   [ 'the ', Wire, ' wire' ]
+    ).
 
 number_of(Number, One, Many) -->
     { Number =:= 1 -> Words = One ; Words = Many },

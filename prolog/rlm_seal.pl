@@ -63,6 +63,10 @@ violation(Args, Shown, _, 'L3', Id, Other) :-
 violation(Args, _, Policy, 'L4', Id, Why) :-
     shown(Args, Id, Unit),
     ineligible(Policy, Unit, Why).
+violation(Args, Shown, _, 'L4', Id, refused_by_wire) :-
+    get_dict(refused, Args, Rows),
+    member([Id|_], Rows),
+    get_assoc(Id, Shown, _).
 violation(Args, Shown, Policy, 'L5', Id, pinned) :-
     member(Unit, Args.pinned),
     get_dict(id, Unit, Id),

@@ -25,6 +25,9 @@ from rlm import files
 from rlm.errors import CatalogError, FileError, UnitError, did_you_mean
 from rlm.model.base import canonical_json, digest_of
 from rlm.model.unit import INDEXED_DESCRIPTION, Provenance, Trust, Unit
+from rlm.model.wire_limits import ANTHROPIC, OPENAI
+from rlm.model.wire_schema import wire_tool
+from rlm.tools.schema_problem import schema_problem
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 HOST_FIELDS = frozenset({"trust", "provenance", *("namespace", "category", "server", "mandatory", "priority")}) | {
@@ -215,6 +218,15 @@ def _units(
                 _finding(source, line, _field(where, field), "not_json", what) for field, what in _no_json(item)
             )
             continue
+        problem_there = schema_problem(unit)
+        if problem_there is not None:
+            path, what = problem_there
+            spelled = next((name for name in _SPELLINGS if _tool_of(item).get(name) is not None), "parameters")
+            field = _field(where, f"{spelled}.{path}" if path else spelled)
+            findings.append(_finding(source, line, field, "invalid_schema", what))
+            continue
+        for kind, what in _mended(unit):
+            findings.append(_finding(source, line, where or "", kind, what, "note"))
         if unit.id in units:
             if units[unit.id].provenance.digest != unit.provenance.digest:
                 message = f"duplicate id {unit.id!r}, first on line {places[unit.id]}"
@@ -226,6 +238,21 @@ def _units(
             findings.append(finding)
         units[unit.id], places[unit.id] = unit, line
     return list(units.values()), findings
+
+
+def _tool_of(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    inner = item.get("function", item)
+    return inner if isinstance(inner, Mapping) else item
+
+
+def _mended(unit: Unit) -> Iterator[tuple[str, str]]:
+    """What of a tool some wire does not take as it is: ``(kind, message)``."""
+    for limits in (OPENAI, ANTHROPIC):
+        tool = wire_tool(unit, limits)
+        if tool.refused:
+            yield "refused_by_wire", f"left out of requests on the {limits.name} wire: {tool.refused}"
+        for kind, message in tool.findings:
+            yield kind, f"on the {limits.name} wire, {message}"
 
 
 def _field(where: str | None, field: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from rlm.errors import CatalogError, did_you_mean
 from rlm.model.unit import Unit
+from rlm.tools.schema_problem import schema_problem
 
 HINTS = 3
 """For so many unknown ids of a batch the closest known one is looked for."""
@@ -36,6 +37,7 @@ def check_batch(
         elif twin.digest != unit.digest:
             hint = "stands twice in one batch" if unit.id in changed else "exists; replace=True replaces it"
             findings.append(_finding("duplicate_unit", unit.id, "id", hint))
+    findings.extend(found for unit in changed.values() for found in _bad_schema(unit))
     together = {**known, **changed}
     if not allow_missing:
         findings.extend(_unknown_dependencies(changed.values(), together))
@@ -51,6 +53,14 @@ def check_batch(
             {"unit": first["unit"], "field": first["field"], "findings": findings},
         )
     return list(changed.values())
+
+
+def _bad_schema(unit: Unit) -> Iterable[dict[str, Any]]:
+    """A schema by which nothing could ever be called: no request may hold it, and no executor could use it."""
+    problem = schema_problem(unit)
+    if problem is not None:
+        path, what = problem
+        yield _finding("invalid_schema", unit.id, f"schema.{path}" if path else "schema", what)
 
 
 def _finding(kind: str, unit: str, field: str, message: str) -> dict[str, Any]:

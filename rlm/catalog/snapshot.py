@@ -8,6 +8,8 @@ from functools import cached_property
 from itertools import chain
 
 from rlm.model.unit import Unit
+from rlm.model.wire_limits import WireLimits
+from rlm.model.wire_schema import refusal
 
 DIGESTS = 1 << 256
 """Digests of units are added modulo this, so that their order does not matter."""
@@ -33,6 +35,22 @@ class Snapshot:
         if isinstance(self.units, _Layered) and self.base is not None:
             units = (*self.base.pinned, *self.units.above.values())
         return tuple(sorted((unit for unit in units if unit.pinned), key=lambda unit: unit.id))
+
+    @cached_property
+    def _refused(self) -> dict[str, tuple[tuple[str, str], ...]]:
+        return {}
+
+    def refused(self, limits: WireLimits) -> tuple[tuple[str, str], ...]:
+        """The tools that cannot be sent within ``limits``, by id, each with why; looked for once."""
+        known = self._refused.get(limits.name)
+        if known is None:
+            units: Iterable[Unit] = self.units.values()
+            found: list[tuple[str, str]] = []
+            if isinstance(self.units, _Layered) and self.base is not None:
+                units, found = self.units.above.values(), [*self.base.refused(limits)]
+            found += [(unit.id, what) for unit in units if (what := refusal(unit, limits))]
+            known = self._refused[limits.name] = tuple(sorted(found))
+        return known
 
     def with_standing(self, units: Iterable[Unit]) -> Snapshot:
         """This snapshot with further units, which are not in it; nothing is copied."""

@@ -14,10 +14,11 @@ from rlm.compiler import render, rules
 from rlm.compiler.fit import fitted
 from rlm.compiler.hearing import Ear, checked_sensor, heard, sensed
 from rlm.compiler.render import Shown
+from rlm.compiler.rules import TEXT, Reach
 from rlm.compiler.sensor import Sensor
 from rlm.compiler.tokens import counter
 from rlm.compiler.view import CompiledContext
-from rlm.errors import CompileError, ConfigurationError, did_you_mean
+from rlm.errors import BudgetError, CompileError, ConfigurationError, did_you_mean
 from rlm.model.base import digest_of, plain
 from rlm.model.given import instance
 from rlm.model.ledger import Ledger
@@ -25,12 +26,13 @@ from rlm.model.policy import Policy
 from rlm.model.selection import Selection
 from rlm.model.turn import Admitted, Class, Message, Turn, turn_of
 from rlm.model.unit import Unit
+from rlm.model.wire_limits import LIMITED_WIRES
 from rlm.symbolic.engine import check_process, engine
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever the same material may give other text or another choice."""
 
 PLACES = ("native", "text")
@@ -54,6 +56,7 @@ def compile(
     retained: Iterable[str] = (),
     standing: Iterable[Unit] = (),
     tools: Literal["native", "text"] = "native",
+    wire: Literal["openai", "anthropic"] | None = None,
     pack: bool = True,
 ) -> CompiledContext:
     """Compile what one request shows. ``acompile`` does the same without holding up an event loop.
@@ -73,6 +76,8 @@ def compile(
         retained: ids that a session keeps.
         standing: further pinned units of the host, for this compile only; the catalog is not touched.
         tools: where full schemas stand: in the provider's ``tools`` field or in the text.
+        wire: the format in which native tools are sent; what it refuses is mended or left out (docs/providers.md).
+            None: the view keeps within the limits of every wire. Without effect where schemas stand in the text.
         pack: False for a selection that can be explained but not rendered (no tokens are counted).
 
     Returns:
@@ -101,7 +106,8 @@ def compile(
     ear = None if sensor is None else Ear(checked_sensor(sensor), turn.sensors)
     host = rules.load_rules(policy.rules) if policy.rules is not None else None
     packing = instance("pack", pack, bool)
-    return _once(catalog, turn, policy, tools == "native", packing, _listed("standing", standing), host, ear)
+    reach = checked_reach(tools, wire)
+    return _once(catalog, turn, policy, reach, packing, _listed("standing", standing), host, ear)
 
 
 @boundary("recompile")
@@ -122,14 +128,14 @@ def recompiled(view: CompiledContext, text: str | None, needs: Iterable[str], si
         retained=before.retained,
     )
     pack = view._shown is not None
-    return _once(view._catalog, turn, view.policy, view._native, pack, view._standing, view._rules, ear)
+    return _once(view._catalog, turn, view.policy, view._reach, pack, view._standing, view._rules, ear)
 
 
 def _once(
     catalog: Catalog,
     turn: Turn,
     policy: Policy,
-    native: bool,
+    reach: Reach,
     packing: bool,
     standing: tuple[Any, ...],
     host: rules.HostRules | None,
@@ -139,11 +145,11 @@ def _once(
     guests = _standing(catalog, standing)
     if ear is not None:
         turn = sensed(turn, heard(ear.sensor, catalog, turn.text, turn.needs))
-    key = (turn, policy, tuple(unit.digest for unit in guests), native, packing, host, ear)
+    key = (turn, policy, tuple(unit.digest for unit in guests), reach, packing, host, ear)
     known = catalog.cached(key)
     if known is not None:
         return known  # type: ignore[no-any-return]
-    view = _compiled(catalog, turn, policy, native, packing, guests, host, ear)
+    view = _compiled(catalog, turn, policy, reach, packing, guests, host, ear)
     return catalog.cache(key, view._snapshot.revision, view)  # type: ignore[no-any-return]
 
 
@@ -176,6 +182,14 @@ def checked_place(tools: Any) -> None:
     if tools not in PLACES:
         hint = did_you_mean(str(tools), PLACES)
         raise ConfigurationError("invalid_option", f"tools must be 'native' or 'text', not {tools!r}{hint}")
+
+
+def checked_reach(tools: str, wire: Any) -> Reach:
+    """Where a request goes. Raises: ConfigurationError ``unknown_provider`` for a wire without limits of its own."""
+    if wire is not None and wire not in LIMITED_WIRES:
+        hint = did_you_mean(str(wire), LIMITED_WIRES)
+        raise ConfigurationError("unknown_provider", f"wire {wire!r} is none of {', '.join(LIMITED_WIRES)}{hint}")
+    return Reach(True, wire) if tools == "native" else TEXT
 
 
 def checked_policy(policy: Any) -> Policy:
@@ -215,27 +229,28 @@ def _compiled(
     catalog: Catalog,
     turn: Turn,
     policy: Policy,
-    native: bool,
+    reach: Reach,
     packing: bool,
     standing: tuple[Unit, ...] = (),
     host: rules.HostRules | None = None,
     ear: Ear | None = None,
 ) -> CompiledContext:
     clock = _Clock()
-    snapshot, selection = rules.select(catalog, turn, policy, standing, host)
+    snapshot, selection = rules.select(catalog, turn, policy, standing, host, reach)
     clock.stage("select")
     if packing:
         count = counter(policy.tokenizer)
-        shown, dropped, ledger = fitted(snapshot, selection, turn, policy, count, native=native)
+        shown, dropped, ledger = fitted(snapshot, selection, turn, policy, count, reach=reach)
         clock.stage("pack")
         text = render.texts(shown)
         clock.stage("render")
-        _sealed(snapshot, selection, shown, turn, policy, ledger)
+        _within(shown, reach)
+        _sealed(snapshot, selection, shown, turn, policy, ledger, reach)
         clock.stage("seal")
     else:
         shown, text, dropped = None, None, {}
         ledger = Ledger(limit=policy.limit, tokenizer=policy.tokenizer)
-    fingerprint = _fingerprint(snapshot, turn, policy, host, native, ledger, shown, text)
+    fingerprint = _fingerprint(snapshot, turn, policy, host, reach, ledger, shown, text)
     clock.stage("fingerprint")
     return CompiledContext(
         catalog=catalog,
@@ -245,7 +260,7 @@ def _compiled(
         policy=policy,
         host=host,
         ear=ear,
-        native=native,
+        reach=reach,
         selection=selection,
         shown=shown,
         text=text,
@@ -267,6 +282,22 @@ class _Clock:
         self._last = now
 
 
+def _within(shown: tuple[Shown, ...], reach: Reach) -> None:
+    """Count the callable tools once more: what the host pins or selects is never left out for their number.
+
+    Raises: BudgetError ``too_many_tools``.
+    """
+    limits = reach.limits
+    found = sum(1 for item in shown if item.callable)
+    if limits is not None and limits.most_tools is not None and found > limits.most_tools:
+        raise BudgetError(
+            "too_many_tools",
+            f"{found} tools are pinned, selected or needed by these, and the {limits.name} wire takes "
+            f"{limits.most_tools}: pin fewer, or compile with tools='text'",
+            {"tools": found, "limit": limits.most_tools, "missing_tokens": 0},
+        )
+
+
 def _sealed(
     snapshot: Snapshot,
     selection: Selection,
@@ -274,6 +305,7 @@ def _sealed(
     turn: Turn,
     policy: Policy,
     ledger: Ledger,
+    reach: Reach,
 ) -> None:
     """Let the rules look at the finished projection once more.
 
@@ -283,7 +315,7 @@ def _sealed(
     obliged = [c.id for c in selection.chosen if c.klass in (Class.PINNED, Class.MANDATORY)]
     extra = [[item.unit, premise] for item in turn.admitted for premise in item.premises]
     units = [item.unit for item in shown]
-    reply = engine().call("seal", rules.seal_args(units, snapshot, policy, extra, obliged, ledger.total))
+    reply = engine().call("seal", rules.seal_args(units, snapshot, policy, extra, obliged, ledger.total, reach))
     if reply["violations"]:
         first = reply["violations"][0]
         raise CompileError(
@@ -298,7 +330,7 @@ def _fingerprint(
     turn: Turn,
     policy: Policy,
     host: rules.HostRules | None,
-    native: bool,
+    reach: Reach,
     ledger: Ledger,
     shown: tuple[Shown, ...] | None,
     text: render.Texts | None,
@@ -310,7 +342,8 @@ def _fingerprint(
             "stemmer": snapshot.stemmer,
             "turn": turn.digest,
             "policy": {**plain(policy), "rules": digest_of(host.source) if host else None, "budget": policy.limit},
-            "native": native,
+            "native": reach.native,
+            **({} if reach.wire is None else {"wire": reach.wire}),
             "tokenizer": [ledger.tokenizer, ledger.exact],
             "shown": [[item.unit.digest, item.block.form] for item in shown or ()],
             "text": None if text is None else [text.system, text.data],

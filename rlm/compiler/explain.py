@@ -211,7 +211,7 @@ def shortened(view: CompiledContext, unit: str) -> dict[str, Any] | None:
     if block is None or block.form == FULL:
         return None
     count = counter(view.policy.tokenizer)
-    full = blocks_for(count, native=view._native).full(view._snapshot.units[unit])
+    full = blocks_for(count, view._reach).full(view._snapshot.units[unit])
     whole = [replace(item, block=full) if item.unit.id == unit else item for item in shown]
     headings = sum(count.count(heading) for _, heading in render.texts(whole).headings) - view.ledger.headings
     free = view.ledger.free + block.tokens
@@ -224,6 +224,7 @@ def _args(view: CompiledContext, unit: str) -> dict[str, Any]:
     turn = view.turn.model_copy(update={"sensors": sensors, "admitted": (), "retained": ()})
     return {
         **rules.selection_args(turn, view.policy, None),
+        **view._reach.args(view._snapshot),
         "stemmer": view._snapshot.stemmer,
         "unit": facts_of(view._snapshot.units[unit]),
         "sources": selection.sources,

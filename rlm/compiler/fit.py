@@ -10,6 +10,7 @@ from rlm.compiler import render
 from rlm.compiler.forms import Block, Blocks
 from rlm.compiler.packer import Dropped, Form, Item, Packing, pack
 from rlm.compiler.render import Shown
+from rlm.compiler.rules import Reach
 from rlm.compiler.tokens import TokenCounter
 from rlm.errors import BudgetError
 from rlm.model.ledger import Ledger
@@ -27,11 +28,11 @@ _OUTWEIGHS = 20
 
 _STAYING = (Class.PINNED, Class.MANDATORY)
 
-_blocks: dict[tuple[str, bool, bool], Blocks] = {}
+_blocks: dict[tuple[str, bool, Reach], Blocks] = {}
 
 
 def fitted(
-    snapshot: Snapshot, selection: Selection, turn: Turn, policy: Policy, count: TokenCounter, *, native: bool
+    snapshot: Snapshot, selection: Selection, turn: Turn, policy: Policy, count: TokenCounter, *, reach: Reach
 ) -> tuple[tuple[Shown, ...], dict[str, tuple[int, int]], Ledger]:
     """The chosen units in the forms that fit, in the order of rendering; those that did not, each with the tokens
     that it needs and those that were free; and the ledger.
@@ -39,7 +40,7 @@ def fitted(
     Raises:
         BudgetError: ``over_budget``, where what must be shown does not fit.
     """
-    blocks = blocks_for(count, native=native)
+    blocks = blocks_for(count, reach)
     said = render.conversation(turn)
     task = sum(count.count(message["content"]) for message in said)
     framing = render.REPLY_FRAMING + render.MESSAGE_FRAMING * (len(said) + 2)
@@ -61,11 +62,11 @@ def fitted(
     return render.in_order(shown, turn.retained), dropped, ledger
 
 
-def blocks_for(count: TokenCounter, *, native: bool) -> Blocks:
+def blocks_for(count: TokenCounter, reach: Reach) -> Blocks:
     """The blocks of units with schemas in this place, priced by this counter."""
-    key = (count.name, count.exact, native)
+    key = (count.name, count.exact, reach)
     if key not in _blocks:
-        _blocks[key] = Blocks(count, native=native)
+        _blocks[key] = Blocks(count, reach.limits)
     return _blocks[key]
 
 

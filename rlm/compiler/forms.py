@@ -16,6 +16,8 @@ from rlm.compiler.tokens import TokenCounter
 from rlm.compiler.wire import safe_name, wire_name
 from rlm.forks import ForkLock
 from rlm.model.unit import CALLABLE, Representation, Trust, Unit
+from rlm.model.wire_limits import COMMON, WireLimits
+from rlm.model.wire_schema import wire_tool
 
 FULL, COMPACT, REFERENCE = "full", "compact", "reference"
 COMPACT_UTILITY = 350
@@ -48,9 +50,9 @@ class Block:
 class Blocks:
     """The blocks of units, made once and kept by the units' content."""
 
-    def __init__(self, counter: TokenCounter, *, native: bool) -> None:
+    def __init__(self, counter: TokenCounter, limits: WireLimits | None) -> None:
         self._counter = counter
-        self._native = native
+        self._limits = limits
         self._whole: dict[str, Block] = {}
         self._shorter: dict[str, tuple[Block, ...]] = {}
         self._bytes = 0
@@ -95,8 +97,8 @@ class Blocks:
 
     def _full(self, unit: Unit, own: Representation | None) -> Block:
         if unit.kind in CALLABLE:
-            if self._native:
-                tokens = self._counter.count(native_text(unit)) + NATIVE_MARGIN
+            if self._limits is not None:
+                tokens = self._counter.count(native_text(unit, self._limits)) + NATIVE_MARGIN
                 return Block(FULL, "", tokens, 1000)
             text = block_text(unit, schema_text(unit), title=wire_name(unit.id))
         else:
@@ -184,22 +186,16 @@ def schema_text(unit: Unit) -> str:
     return f"{description}\n{schema}" if description else schema
 
 
-def native_text(unit: Unit) -> str:
+def native_text(unit: Unit, limits: WireLimits = COMMON) -> str:
     """What is counted for a native tool: its JSON."""
-    return json.dumps(_openai_tool(unit, _open(unit.schema)), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(_openai_tool(unit, limits), ensure_ascii=False, separators=(",", ":"))
 
 
 # -- native tools -----------------------------------------------------------------------------------
 
 
-def open_schema(schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A schema as providers want it: an object with properties. Nothing of it is the unit's own: a caller who
-    changes it changes no other request."""
-    return {name: _copied(value) for name, value in _open(schema).items()}
-
-
 def _open(schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The same, to be read only: its parts are the unit's."""
+    """An object with properties, to be read only: its parts are the unit's."""
     return {"type": "object", "properties": {}, **(schema or {})}
 
 
@@ -209,20 +205,19 @@ def _copied(value: Any) -> Any:
     return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
-def openai_tool(unit: Unit) -> dict[str, Any]:
-    """One entry of OpenAI's ``tools``."""
-    return _openai_tool(unit, open_schema(unit.schema))
+def openai_tool(unit: Unit, limits: WireLimits = COMMON) -> dict[str, Any]:
+    """One entry of OpenAI's ``tools``; nothing of it is the unit's own, so a caller may change it."""
+    made: dict[str, Any] = _copied(_openai_tool(unit, limits))
+    return made
 
 
-def _openai_tool(unit: Unit, parameters: dict[str, Any]) -> dict[str, Any]:
-    function = {"name": wire_name(unit.id), "description": unit.description, "parameters": parameters}
+def _openai_tool(unit: Unit, limits: WireLimits) -> dict[str, Any]:
+    tool = wire_tool(unit, limits)
+    function = {"name": wire_name(unit.id), "description": tool.description, "parameters": tool.schema}
     return {"type": "function", "function": function}
 
 
-def anthropic_tool(unit: Unit) -> dict[str, Any]:
-    """One entry of Anthropic's ``tools``."""
-    return {
-        "name": wire_name(unit.id),
-        "description": unit.description,
-        "input_schema": open_schema(unit.schema),
-    }
+def anthropic_tool(unit: Unit, limits: WireLimits = COMMON) -> dict[str, Any]:
+    """One entry of Anthropic's ``tools``; nothing of it is the unit's own."""
+    tool = wire_tool(unit, limits)
+    return {"name": wire_name(unit.id), "description": tool.description, "input_schema": _copied(tool.schema)}

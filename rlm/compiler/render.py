@@ -15,6 +15,7 @@ from typing import Any, Literal
 from rlm.compiler.forms import FULL, Block, anthropic_tool, openai_tool
 from rlm.model.turn import Class, Turn
 from rlm.model.unit import CALLABLE, Trust, Unit
+from rlm.model.wire_limits import COMMON, WireLimits
 
 GUIDANCE = "# Compiled runtime guidance\n"
 SCHEMAS = "# Active tool schemas\n"
@@ -88,10 +89,10 @@ def texts(shown: Sequence[Shown]) -> Texts:
     return Texts("".join(system), "".join(data), tuple(used))
 
 
-def native_tools(shown: Sequence[Shown], wire: Wire) -> list[dict[str, Any]]:
+def native_tools(shown: Sequence[Shown], wire: Wire, limits: WireLimits = COMMON) -> list[dict[str, Any]]:
     """The callable tools in a provider's own spelling; they are the caller's to change."""
     spell = anthropic_tool if wire == "anthropic" else openai_tool
-    return [spell(item.unit) for item in shown if item.callable]
+    return [spell(item.unit, limits) for item in shown if item.callable]
 
 
 def conversation(turn: Turn) -> list[dict[str, Any]]:

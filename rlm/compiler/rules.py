@@ -20,12 +20,42 @@ from rlm.model.policy import Policy
 from rlm.model.selection import Selection
 from rlm.model.turn import Turn
 from rlm.model.unit import Unit
+from rlm.model.wire_limits import WireLimits, limits_of
 from rlm.symbolic.engine import engine
 from rlm.symbolic.values import JsonValue
 
 
+@dataclass(frozen=True)
+class Reach:
+    """Where a request goes: what the rules are told of its wire.
+
+    Attributes:
+        native: whether full schemas stand in the provider's ``tools`` field.
+        wire: ``openai``, ``anthropic``, or None where the view may go to either.
+    """
+
+    native: bool
+    wire: str | None = None
+
+    @property
+    def limits(self) -> WireLimits | None:
+        """The limits that hold; None where no schema goes into a ``tools`` field."""
+        return limits_of(self.wire) if self.native else None
+
+    def args(self, snapshot: Snapshot) -> dict[str, Any]:
+        """``refused`` and ``most_tools``, as ``rlm_eligible:policy/2`` takes them."""
+        limits = self.limits
+        if limits is None:
+            return {"refused": [], "most_tools": None}
+        rows = [[id, limits.name, what] for id, what in snapshot.refused(limits)]
+        return {"refused": rows, "most_tools": limits.most_tools}
+
+
+TEXT = Reach(native=False)
+
+
 def selection_args(turn: Turn, policy: Policy, rules: int | None) -> dict[str, Any]:
-    """One compile's question to ``rlm_select:select/2``."""
+    """One compile's question to ``rlm_select:select/2``, apart from what its wire refuses."""
     return {
         "text": turn.text,
         "history": turn.history,
@@ -65,7 +95,12 @@ def policy_args(policy: Policy) -> dict[str, JsonValue]:
 
 
 def select(
-    catalog: Catalog, turn: Turn, policy: Policy, standing: tuple[Unit, ...] = (), host: HostRules | None = None
+    catalog: Catalog,
+    turn: Turn,
+    policy: Policy,
+    standing: tuple[Unit, ...] = (),
+    host: HostRules | None = None,
+    reach: Reach = TEXT,
 ) -> tuple[Snapshot, Selection]:
     """Ask the rules; ``standing`` are further pinned units for this question only, ``host`` the host's own rules.
 
@@ -77,6 +112,7 @@ def select(
     if turn.sensors or turn.admitted or policy.selected:
         _known_ids(catalog.units, turn, policy)
     args["standing"] = [standing_facts(unit) for unit in standing]
+    args |= reach.args(catalog.snapshot().with_standing(standing) if standing else catalog.snapshot())
     snapshot, reply = catalog.ask("select", args, floor=args["floor"])
     if standing:
         snapshot = snapshot.with_standing(standing)
@@ -116,7 +152,7 @@ def _known_ids(units: Mapping[str, Unit], turn: Turn, policy: Policy) -> None:
 def _misconfigured(error: Mapping[str, Any]) -> CompileError:
     kind, units = error["kind"], list(error["units"])
     if kind.endswith("_blocked"):
-        why = ", ".join(reason["kind"] for reason in error["reasons"])
+        why = ", ".join(" ".join([r["kind"], *([f"({r['what']})"] if "what" in r else [])]) for r in error["reasons"])
         message = f"{units[0]} is pinned, but the host itself keeps it out: {why}"
     else:
         first, second = error["between"]
@@ -132,6 +168,7 @@ def seal_args(
     extra: list[list[str]],
     obliged: list[str],
     total: int,
+    reach: Reach = TEXT,
 ) -> dict[str, Any]:
     """What ``rlm_seal:seal/2`` needs to know of a finished projection."""
     return {
@@ -142,6 +179,7 @@ def seal_args(
         "total": total,
         "limit": policy.limit,
         **policy_args(policy),
+        **reach.args(snapshot),
     }
 
 

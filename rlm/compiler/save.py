@@ -61,7 +61,7 @@ def session_lines(view: CompiledContext) -> Iterator[str]:
     """The terms of a session, without their full stops."""
     selection = view.selection
     yield term("session", _FORMAT, view.fingerprint, view._snapshot.stemmer)
-    asked = rules.selection_args(view.turn, view.policy, None)
+    asked = rules.selection_args(view.turn, view.policy, None) | view._reach.args(view._snapshot)
     for key in sorted(asked.keys() - {"words", "rules", "standing"}):
         yield term("input", key, asked[key])
     yield term("ledger", view.ledger.total, view.ledger.limit)

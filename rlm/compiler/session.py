@@ -2,8 +2,8 @@
 
 Tools that were shown stay, in their place and byte for byte, and new ones come behind them. The block is
 compacted, made anew from this turn's evidence alone, only as a stated event: when a kept tool may not be
-shown any more, when something supersedes it, when its text changed, when the budget is full, or when the
-host says so.
+shown any more, when something supersedes it, when its text changed, when the budget is full, when the wire takes no
+more tools, or when the host says so.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from rlm.compiler.view import CompiledContext
 from rlm.errors import BudgetError
 from rlm.model.base import Noun
 from rlm.model.policy import Policy
+from rlm.model.wire_limits import limits_of
 
 REMEMBERED_TURNS = 3
 
@@ -34,6 +35,7 @@ class CompactionReason(enum.StrEnum):
     SUPERSEDED = "superseded"
     CHANGED = "changed"
     BUDGET = "budget"
+    TOOL_LIMIT = "tool_limit"
 
 
 class Compaction(Noun):
@@ -54,6 +56,7 @@ class Session:
         sensor: what scores the units of every turn (``rlm.Sensor()``); it may be changed likewise, and a turn's own
             ``sensor=`` wins.
         tools: where schemas stand, as in ``rlm.compile``.
+        wire: the format of native tools, as in ``rlm.compile``.
     """
 
     def __init__(
@@ -63,12 +66,14 @@ class Session:
         policy: Policy | None = None,
         sensor: Sensor | None = None,
         tools: Literal["native", "text"] = "native",
+        wire: Literal["openai", "anthropic"] | None = None,
     ) -> None:
         self.catalog = catalog
         self.policy = policy or Policy()
         self.sensor = None if sensor is None else checked_sensor(sensor)
         self.compactions: list[Compaction] = []
         self._tools: Literal["native", "text"] = tools
+        self._wire: Literal["openai", "anthropic"] | None = wire
         self._turn = 0
         self._texts: list[str] = []
         self._view: CompiledContext | None = None
@@ -120,11 +125,15 @@ class Session:
         return view
 
     def _compile(self, text: str, kept: tuple[str, ...], evidence: Mapping[str, Any]) -> CompiledContext:
-        return compile_view(self.catalog, text, policy=self.policy, retained=kept, tools=self._tools, **evidence)
+        place: dict[str, Any] = {"tools": self._tools, "wire": self._wire}
+        return compile_view(self.catalog, text, policy=self.policy, retained=kept, **place, **evidence)
 
     def _cause(self, view: CompiledContext, kept: tuple[str, ...]) -> tuple[CompactionReason, tuple[str, ...]] | None:
         """What forces the block to be made anew, if anything does."""
         missing = tuple(id for id in kept if id not in view.active)
+        crowded = self._crowded(view)
+        if crowded:
+            return CompactionReason.TOOL_LIMIT, crowded
         shortened = tuple(id for id in kept if id in view.active and id not in view.callable)
         if view.packed_out or shortened:
             return CompactionReason.BUDGET, (*view.packed_out, *shortened)
@@ -135,6 +144,14 @@ class Session:
             return CompactionReason.SUPERSEDED, waiting
         moved = self._moved(view)
         return (CompactionReason.CHANGED, moved) if moved else None
+
+    def _crowded(self, view: CompiledContext) -> tuple[str, ...]:
+        """The units that this turn asks for and that the kept tools leave no place for on the wire."""
+        return tuple(
+            id
+            for id, rows in view.selection.rejected.items()
+            if id in view.selection.rank and any(row["kind"] == "over_tool_limit" for row in rows)
+        )
 
     def _superseders(self, view: CompiledContext, kept: set[str]) -> tuple[str, ...]:
         units = view._snapshot.units
@@ -161,7 +178,7 @@ class Session:
 def _block(view: CompiledContext) -> list[tuple[str, Any]]:
     """The callable tools with what is sent of each, and where."""
     shown = [item for item in view.shown if item.callable]
-    native = native_tools(shown, "openai")
+    native = native_tools(shown, "openai", limits_of(view.wire))
     return [
         (item.unit.id, (item.unit.trust, item.block.text) if item.block.text else tool)
         for item, tool in zip(shown, native, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -18,13 +19,15 @@ from rlm.model.policy import Policy
 from rlm.model.selection import Selection, State
 from rlm.model.turn import Turn
 from rlm.model.unit import Identified, Kind, Unit
+from rlm.model.wire_limits import limits_of
+from rlm.model.wire_schema import own_names, wire_tool
 
 if TYPE_CHECKING:
     from rlm.catalog.catalog import Catalog
     from rlm.catalog.snapshot import Snapshot
     from rlm.compiler.explain import Change, Comparison, Explanation, Overview
     from rlm.compiler.hearing import Ear
-    from rlm.compiler.rules import HostRules
+    from rlm.compiler.rules import HostRules, Reach
 
 
 class CompiledContext:
@@ -48,7 +51,7 @@ class CompiledContext:
         policy: Policy,
         host: HostRules | None,
         ear: Ear | None,
-        native: bool,
+        reach: Reach,
         selection: Selection,
         shown: tuple[Shown, ...] | None,
         text: Texts | None,
@@ -62,7 +65,8 @@ class CompiledContext:
         self._standing = standing
         self._rules = host
         self._ear = ear
-        self._native = native
+        self._reach = reach
+        self._native = reach.native
         self._shown = shown
         self._text = text
         self._dropped = dict(dropped)
@@ -116,22 +120,53 @@ class CompiledContext:
         """Ids of the tools whose full schema is shown, in the order of rendering."""
         return tuple(item.unit.id for item in self.shown if item.callable)
 
-    def tools(self, provider: Wire = "openai") -> list[dict[str, Any]]:
+    @property
+    def wire(self) -> str | None:
+        """The format whose limits hold; None where the native tools keep within those of every format."""
+        return self._reach.wire
+
+    def tools(self, provider: Wire | None = None) -> list[dict[str, Any]]:
         """The callable tools in a provider's spelling; for ``text`` as for ``openai``.
 
-        Raises:
-            ConfigurationError: ``unknown_provider``.
-        """
-        return render.native_tools(self.shown, checked_wire(provider))
+        A schema or a description that the provider refuses is mended: ``findings`` tells what was, and
+        ``arguments(call)`` gives a call's arguments by the tool's own names.
 
-    def messages(self, provider: Wire = "openai") -> dict[str, Any]:
+        Args:
+            provider: default: the wire that the view was compiled for, else ``openai``.
+
+        Raises:
+            ConfigurationError: ``unknown_provider``; ``other_wire`` where the view was compiled for another one.
+        """
+        return render.native_tools(self.shown, self._wire(provider), limits_of(self.wire))
+
+    def _wire(self, provider: str | None) -> Wire:
+        wire = checked_wire(provider or self.wire or "openai")
+        if self.wire is not None and wire != self.wire:
+            raise ConfigurationError(
+                "other_wire", f"this view was compiled with wire={self.wire!r}; compile with wire={wire!r}"
+            )
+        return wire
+
+    @cached_property
+    def findings(self) -> tuple[dict[str, str], ...]:
+        """What of the callable tools was mended so that the wire takes them: ``unit``, ``wire``, ``kind`` and a
+        ``message`` each. Empty where schemas stand in the text."""
+        limits = self._reach.limits
+        return tuple(
+            {"unit": item.unit.id, "wire": limits.name, "kind": kind, "message": f"{item.unit.id}: {message}"}
+            for item in self.shown
+            if item.callable and limits is not None
+            for kind, message in wire_tool(item.unit, limits).findings
+        )
+
+    def messages(self, provider: Wire | None = None) -> dict[str, Any]:
         """The finished parts of a request: ``messages``, and where there are any ``system`` and ``tools``.
 
         Raises:
-            ConfigurationError: ``unknown_provider``; ``other_tools_place`` where the view was compiled, and
-                charged, with tools in the other place.
+            ConfigurationError: ``unknown_provider``; ``other_wire``, as ``tools``; ``other_tools_place`` where the
+                view was compiled, and charged, with tools in the other place.
         """
-        wire = checked_wire(provider)
+        wire = checked_wire(provider or self.wire or "openai")
         if (wire == "text") == self._native:
             place = "the provider's tools field" if self._native else "the text"
             raise ConfigurationError(
@@ -161,6 +196,21 @@ class CompiledContext:
                 {"name": name, "visible": sorted(self._by_wire_name)},
             )
         return id
+
+    def arguments(self, tool_call: Any) -> dict[str, Any]:
+        """The arguments of a model's tool call, by the tool's own property names.
+
+        Args:
+            tool_call: a call as OpenAI or Anthropic spell it: arguments as JSON text or as an object.
+
+        Raises:
+            ToolError: ``tool_not_visible``, as ``resolve``; ``invalid_arguments`` where they are no JSON object.
+        """
+        unit = self.units[self.resolve(tool_call)]
+        value = _arguments(tool_call)
+        limits = self._reach.limits
+        made: dict[str, Any] = value if limits is None else own_names(value, wire_tool(unit, limits).keys)
+        return made
 
     @property
     def _rendered(self) -> tuple[tuple[Shown, ...], Texts]:
@@ -273,6 +323,7 @@ class CompiledContext:
             "fingerprint": self.fingerprint,
             "counts": self.counts,
             "warnings": list(self.warnings),
+            "findings": list(self.findings) if self._shown is not None else [],
             "timings_ms": {stage: round(value, 3) for stage, value in self.timings_ms.items()},
         }
 
@@ -303,6 +354,25 @@ def _wire_names(shown: Iterable[Shown]) -> dict[str, str]:
                 {"units": [other, id], "name": name},
             )
     return names
+
+
+def _arguments(call: Any) -> dict[str, Any]:
+    if isinstance(call, Mapping):
+        function = call.get("function")
+        found = function.get("arguments") if isinstance(function, Mapping) else call.get("input", call.get("arguments"))
+    else:
+        found = getattr(call, "arguments", None)
+    name = _called(call)
+    if isinstance(found, str):
+        try:
+            found = json.loads(found)
+        except (ValueError, RecursionError) as problem:
+            detail = {"tool": name, "arguments": str(found)[:500]}
+            raise ToolError("invalid_arguments", f"{name}: {problem}", detail) from None
+    if not isinstance(found, dict):
+        reason = f"expected an object, got {type(found).__name__}"
+        raise ToolError("invalid_arguments", f"{name}: {reason}", {"tool": name, "arguments": str(found)[:500]})
+    return found
 
 
 def _called(call: Any) -> str:

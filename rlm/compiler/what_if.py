@@ -43,7 +43,7 @@ class _Trial:
 
         view = self._view
         policy = changed(view.policy, changes, view)
-        return _compiled(self._catalog, view.turn, policy, view._native, view._shown is not None, (), view._rules)
+        return _compiled(self._catalog, view.turn, policy, view._reach, view._shown is not None, (), view._rules)
 
     def shows(self, changes: Sequence[dict[str, Any]], unit: str) -> bool:
         """Whether the changes are enough."""

@@ -49,6 +49,8 @@ class ReasonKind(enum.StrEnum):
     BELOW_FLOOR = "below_floor"
     NO_EVIDENCE = "no_evidence"
     OVER_CANDIDATE_LIMIT = "over_candidate_limit"
+    OVER_TOOL_LIMIT = "over_tool_limit"
+    REFUSED_BY_WIRE = "refused_by_wire"
     MISSING_DEPENDENCY = "missing_dependency"
     DEPENDENCY_OUT = "dependency_out"
     SUPERSEDED_BY = "superseded_by"

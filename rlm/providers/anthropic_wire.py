@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from rlm.errors import ConfigurationError
+from rlm.providers.anthropic_strict import output_schema
 from rlm.providers.base import ProviderReply, ProviderRequest, ToolCall, encoded
 from rlm.providers.endings import ending
 from rlm.providers.usage import anthropic_usage
@@ -19,7 +20,7 @@ def encode_request(request: ProviderRequest, *, enforces_schema: bool = False) -
 
     Parts that were rendered for ``text`` say their instructions in messages; here they move to ``system``, the
     durable place that this format has for them. A message without content, which the format does not know, is
-    left out.
+    left out. A schema for the reply is sent as far as the format takes it (``anthropic_strict``), else left out.
 
     Raises: ConfigurationError ``invalid_request``; ``unsupported_setting`` for a seed, or a temperature over 1.
     """
@@ -35,8 +36,9 @@ def encode_request(request: ProviderRequest, *, enforces_schema: bool = False) -
     if request.delivery == "streamed":
         fields["stream"] = True
     fields |= request.extra
-    if request.response_format is not None and enforces_schema:
-        form = {"type": "json_schema", "schema": request.response_format}
+    schema = output_schema(request.response_format) if enforces_schema else None
+    if schema is not None:
+        form = {"type": "json_schema", "schema": schema}
         fields["output_config"] = {**request.extra.get("output_config", {}), "format": form}
     return encoded(fields)
 

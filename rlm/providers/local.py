@@ -79,7 +79,7 @@ class LocalProvider:
 
     def encode(self, request: ProviderRequest) -> bytes:
         """The body of the request. Raises: ConfigurationError ``invalid_request``."""
-        return encode_request(request)
+        return encode_request(request, any_root=True)  # llama.cpp makes a grammar of any schema
 
     async def send(self, request: ProviderRequest, body: bytes, on_text: OnText | None = None) -> ProviderReply:
         """Start the server if need be and send ``body`` once.

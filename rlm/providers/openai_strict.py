@@ -9,8 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rlm.model.wire_limits import OPENAI
+from rlm.model.wire_schema import looked_up
+
 MOST_PROPERTIES = 5000
 MOST_LEVELS = 10
+MOST_VALUES = 1000
+"""Values of all enums together."""
+
+MOST_CHARACTERS = 120_000
+"""Of all names of properties and definitions, and all values of enums and constants."""
 
 _KEYWORDS = frozenset(
     "type properties required additionalProperties items enum const anyOf $ref $defs definitions title description "
@@ -21,19 +29,55 @@ _TELLING = ("type", "enum", "const", "anyOf", "$ref")
 """One of these says what a value is; a schema that leaves it open is outside."""
 
 
+def without_siblings(schema: Any) -> Any:
+    """The schema with what a ``$ref`` leads to in its place, wherever other keywords stand beside it: strict schemas
+    take a ``$ref`` alone. Where it leads back to itself, the keywords beside it stay, and the schema is not strict."""
+    try:
+        return _inlined(schema, schema, ())
+    except RecursionError:
+        return schema
+
+
+def _inlined(value: Any, root: Any, above: tuple[str, ...]) -> Any:
+    if isinstance(value, list):
+        return [_inlined(item, root, above) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    reference = value.get("$ref")
+    if isinstance(reference, str) and len(value) > 1 and reference not in above:
+        found = looked_up(root, reference)
+        beside = {word: part for word, part in value.items() if word != "$ref"}
+        if isinstance(found, Mapping) and not (beside.keys() - _ABOUT) & found.keys():
+            return _inlined({**found, **beside}, root, (*above, reference))
+    return {
+        word: part if word in ("enum", "const", "default", "examples") else _inlined(part, root, above)
+        for word, part in value.items()
+    }
+
+
+_ABOUT = frozenset({"title", "description"})
+"""What beside a ``$ref`` says the same of the place that the place it leads to says of itself."""
+
+
+def has_object_root(schema: Any) -> bool:
+    """Whether the top of a schema is what ``response_format`` takes, strict or not: an object, by itself."""
+    return isinstance(schema, Mapping) and schema.get("type") == "object" and not OPENAI.root_words & schema.keys()
+
+
 def is_strict(schema: Any) -> bool:
     """Whether a schema is inside the subset: an object at the top, closed and complete wherever there is one."""
     if not isinstance(schema, Mapping) or schema.get("type") != "object" or "anyOf" in schema:
         return False
     count = _Count()
-    return count.holds(schema, 0) and count.properties <= MOST_PROPERTIES
+    within = count.holds(schema, 0) and count.properties <= MOST_PROPERTIES
+    return within and count.values <= MOST_VALUES and count.characters <= MOST_CHARACTERS
 
 
 class _Count:
     """One look at a schema."""
 
     def __init__(self) -> None:
-        self.properties = 0
+        self.properties = self.values = self.characters = 0
 
     def holds(self, schema: Any, level: int) -> bool:
         """Whether a schema and all below it are inside; ``level`` counts the objects and lists around it."""
@@ -41,8 +85,12 @@ class _Count:
             return False
         if not any(word in schema for word in _TELLING) or schema.get("format", "date") not in _FORMATS:
             return False
-        if not str(schema.get("$ref", "#")).startswith("#"):
+        if "$ref" in schema and (len(schema) > 1 or not str(schema["$ref"]).startswith("#")):
             return False
+        values = [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else [])]
+        self.values += len(schema.get("enum", ()))
+        names = [name for word in ("properties", "$defs", "definitions") for name in schema.get(word, ())]
+        self.characters += sum(len(text) for text in (*values, *names) if isinstance(text, str))
         if "array" in _types(schema) and "items" not in schema:
             return False
         if ("object" in _types(schema) or "properties" in schema) and not self._closed(schema):

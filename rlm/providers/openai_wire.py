@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
+from rlm.errors import ConfigurationError
 from rlm.providers.base import ProviderReply, ProviderRequest, ToolCall, encoded
 from rlm.providers.endings import ending
-from rlm.providers.openai_strict import is_strict
+from rlm.providers.openai_strict import has_object_root, is_strict, without_siblings
 from rlm.providers.usage import openai_usage
 from rlm.providers.wire import NotAReply, clean
 
@@ -15,17 +16,26 @@ OutputLimit = Literal["max_tokens", "max_completion_tokens"]
 """How an endpoint spells the limit on output tokens: OpenAI's own newer models refuse the older name, and many
 compatible servers know nothing else."""
 
+NO_ROOT = (
+    "the schema of a reply must be an object at the top on this wire, without anyOf, oneOf, allOf, not or enum there: "
+    'wrap it, {"type": "object", "properties": {"value": ...}, "required": ["value"], "additionalProperties": false}'
+)
+
 _THOUGHTS = ("thinking", "reasoning", "reasoning_content", "refusal")
 """Types of parts of a ``content`` list that are no part of the answer."""
 
 
 def encode_request(
-    request: ProviderRequest, output_limit: OutputLimit = "max_tokens", *, enforces_schema: bool = True
+    request: ProviderRequest,
+    output_limit: OutputLimit = "max_tokens",
+    *,
+    enforces_schema: bool = True,
+    any_root: bool = False,
 ) -> bytes:
     """The body: model, the parts as they were rendered, then the settings that were given; a response format only
-    where the endpoint enforces one.
+    where the endpoint enforces one. ``any_root``: the endpoint takes schemas whose top is no object.
 
-    Raises: ConfigurationError ``invalid_request``.
+    Raises: ConfigurationError ``invalid_request``; ``unsupported_schema`` where the top must be an object.
     """
     fields: dict[str, Any] = {"model": request.model, **request.parts, output_limit: request.max_output_tokens}
     if request.temperature is not None:
@@ -35,8 +45,11 @@ def encode_request(
     if request.stop:
         fields["stop"] = list(request.stop)
     if request.response_format is not None and enforces_schema:
-        strict = {"strict": True} if is_strict(request.response_format) else {}
-        schema = {"name": "reply", **strict, "schema": request.response_format}
+        form = without_siblings(request.response_format)
+        if not any_root and not has_object_root(form):
+            raise ConfigurationError("unsupported_schema", NO_ROOT, {"field": "schema"})
+        strict = {"strict": True} if is_strict(form) else {}
+        schema = {"name": "reply", **strict, "schema": form}
         fields["response_format"] = {"type": "json_schema", "json_schema": schema}
     if request.delivery == "streamed":
         fields |= {"stream": True, "stream_options": {"include_usage": True}}

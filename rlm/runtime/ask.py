@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import math
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import wraps
@@ -13,7 +12,7 @@ import anyio
 
 from rlm.boundary import boundary, host_code
 from rlm.compiler.compile import acompile, checked_place, checked_policy
-from rlm.errors import ConfigurationError, ProviderError, RlmError, ToolError, did_you_mean
+from rlm.errors import ConfigurationError, ProviderError, RlmError, did_you_mean
 from rlm.model.given import mapping
 from rlm.model.policy import DEFAULT_RESERVE_OUTPUT, Policy
 from rlm.providers import resolve
@@ -163,6 +162,7 @@ async def aask(
         retained=retained,
         standing=standing,
         tools=tools,
+        wire=None if provider.wire == "text" else provider.wire,
     )
     wire: Wire = provider.wire if tools == "native" else "text"
     request = ProviderRequest(
@@ -256,21 +256,7 @@ def _resolved(view: CompiledContext, call: ToolCall) -> AnsweredCall:
     unit, arguments, error = None, {}, None
     try:
         unit = view.resolve(call)
-        arguments = _arguments(call)
+        arguments = view.arguments(call)
     except RlmError as problem:
         unit, error = None, problem.to_dict()
     return AnsweredCall(id=call.id, name=call.name, arguments=arguments, unit=unit, error=error)
-
-
-def _arguments(call: ToolCall) -> dict[str, Any]:
-    try:
-        value = json.loads(call.arguments)
-    except (ValueError, RecursionError) as problem:
-        reason = str(problem)
-    else:
-        if isinstance(value, dict):
-            return value
-        reason = f"expected an object, got {type(value).__name__}"
-    raise ToolError(
-        "invalid_arguments", f"{call.name}: {reason}", {"tool": call.name, "arguments": call.arguments[:500]}
-    )

@@ -25,6 +25,7 @@ from rlm.model.policy import Policy
 from rlm.model.unit import Unit
 from rlm.providers import resolve
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest
+from rlm.providers.openai_strict import has_object_root
 from rlm.providers.prices import Price, price_of
 from rlm.runtime import gate
 from rlm.runtime.bill import Bill
@@ -263,7 +264,7 @@ class Run:
         Raises: ProviderError, RunError ``budget_exhausted`` or ``timeout``, ConfigurationError.
         """
         speaker = self.speaker(asked.role)
-        enforced = schema if speaker.provider.enforces_schema else None
+        enforced = schema if speaker.provider.enforces_schema and _takes(speaker.provider, schema) else None
         request = ProviderRequest(
             model=speaker.provider.model,
             parts=view.messages("text"),
@@ -382,3 +383,8 @@ def speaker_of(model: Any, options: Options) -> Speaker:
             {"model": provider.model},
         )
     return Speaker(provider, price)
+
+
+def _takes(provider: Provider, schema: Any) -> bool:
+    """Whether the wire takes the top of a reply's schema; where not, the prompt alone asks for it."""
+    return provider.wire != "openai" or has_object_root(schema)
