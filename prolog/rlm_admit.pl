@@ -208,21 +208,21 @@ tool(M, I) :-
 
 %   add_members(+M, +Members, +Tier, +Admitted0, -Admitted, +Active0, -Active): Active counts the tools.
 add_members(M, Members, Tier, Admitted0, Admitted, Active0, Active) :-
-    add_members(Members, Tier, Admitted0, Admitted, Active0, Active1),
+    counted_in(Members, Tier, Admitted0, Admitted, Active0, Active1),
     aggregate_all(count, ( member(m(I, _), Members), tool(M, I) ), New),
     tools(Active1, Before),
     Tools is Before + New,
     put_assoc(tools, Active1, Tools, Active).
 
-add_members(Members, Tier, Admitted0, Admitted, Active0, Active) :-
+counted_in(Members, Tier, Admitted0, Admitted, Active0, Active) :-
     (   Admitted0 = [a(Last, _, _)|_]
     ->  get_assoc(Last, Active0, Place)
     ;   Place = 0
     ),
-    add_members(Members, Place, Tier, Admitted0, Admitted, Active0, Active).
+    placed(Members, Place, Tier, Admitted0, Admitted, Active0, Active).
 
-add_members([], _, _, Admitted, Admitted, Active, Active).
-add_members([m(I, Why)|Ms], Place0, Tier, Admitted0, Admitted, Active0, Active) :-
+placed([], _, _, Admitted, Admitted, Active, Active).
+placed([m(I, Why)|Ms], Place0, Tier, Admitted0, Admitted, Active0, Active) :-
     Place is Place0 + 1,
     put_assoc(I, Active0, Place, Active1),
-    add_members(Ms, Place, Tier, [a(I, Tier, Why)|Admitted0], Admitted, Active1, Active).
+    placed(Ms, Place, Tier, [a(I, Tier, Why)|Admitted0], Admitted, Active1, Active).

@@ -16,7 +16,7 @@
 
 A unit cannot be shown where
 
-  - the host's word keeps it out (rlm_eligible), or a rule of the host vetoes it;
+  - the host's word or the request's wire keeps it out (rlm_eligible), or a rule of the host vetoes it;
   - the user's text says not to use it;
   - it requires a unit that is not in the catalog, or one that cannot be shown, and no unit that may be shown supersedes
     that one.
@@ -102,7 +102,10 @@ suspect(M, _, I) :-
     M:invisible(I).
 suspect(M, _, I) :-
     M:unavailable(I).
-suspect(M, policy(_, Scope, Denied, Disabled), I) :-
+suspect(M, policy(_, _, _, _, wire(Refused, _)), I) :-
+    gen_assoc(Id, Refused, _),
+    M:number(Id, I).
+suspect(M, policy(_, Scope, Denied, Disabled, _), I) :-
     (   Scope == null
     ->  (   M:guarded(I)
         ;   member(Patterns, [Denied, Disabled]),
