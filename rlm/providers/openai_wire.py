@@ -46,14 +46,15 @@ def encode_request(
         fields["stop"] = list(request.stop)
     if request.response_format is not None and enforces_schema:
         form = without_siblings(request.response_format)
-        if not any_root and not has_object_root(form):
-            raise ConfigurationError("unsupported_schema", NO_ROOT, {"field": "schema"})
         strict = {"strict": True} if is_strict(form) else {}
         schema = {"name": "reply", **strict, "schema": form}
         fields["response_format"] = {"type": "json_schema", "json_schema": schema}
     if request.delivery == "streamed":
         fields |= {"stream": True, "stream_options": {"include_usage": True}}
-    return encoded({**fields, **request.extra})
+    body = encoded({**fields, **request.extra})
+    if "response_format" in fields and not any_root and not has_object_root(request.response_format):
+        raise ConfigurationError("unsupported_schema", NO_ROOT, {"field": "schema"})
+    return body
 
 
 def decode_reply(value: Any, request_id: str | None) -> ProviderReply:

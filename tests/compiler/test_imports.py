@@ -450,7 +450,10 @@ def test_a_long_description_is_a_note_and_no_error(catalog: rlm.Catalog, tmp_pat
     file = _file(tmp_path, _lines({"name": "x", "description": "word " * 1000 + "needle"}))
     units, findings = imports.read_file(file, {})
     assert len(units) == 1
-    assert [(finding["level"], finding["kind"], finding["line"]) for finding in findings] == [("note", "long_text", 1)]
+    assert [(finding["level"], finding["kind"], finding["line"]) for finding in findings] == [
+        ("note", "description_cut", 1),
+        ("note", "long_text", 1),
+    ]
     catalog.add_file(file, trust="host")
     assert rlm.compile(catalog, "needle").active == ()
 

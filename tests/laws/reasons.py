@@ -10,6 +10,7 @@ from typing import Any
 from rlm import CompiledContext
 from rlm.catalog.facts import origin_of
 from tests.laws.brute import viable
+from rlm.model.wire_schema import refusal
 from tests.laws.facts import Facts
 
 EVIDENCE = frozenset({"name", "trigger", "lexical", "example", "history", "intent", "need", "sensor", "spared"})
@@ -21,7 +22,7 @@ OUT = frozenset(
     {
         *("denied", "disabled", "unavailable", "out_of_scope", "capability_missing", "negated", "below_floor"),
         *("no_evidence", "over_candidate_limit", "missing_dependency", "dependency_out", "superseded_by"),
-        *("conflict_with", "contradicts_itself", "vetoed", "packed_out"),
+        *("conflict_with", "contradicts_itself", "vetoed", "packed_out", "refused_by_wire", "over_tool_limit"),
     }
 )
 
@@ -185,6 +186,14 @@ class Truth:
         reach = self.facts.reach(id)
         return one in reach and other in reach and self.facts.clash(one, other)
 
+    def _refused_by_wire(self, id: str, row: Row) -> bool:
+        limits = self.view._reach.limits
+        return limits is not None and row["what"] == refusal(self.view.units[id], limits) != ""
+
+    def _over_tool_limit(self, id: str, row: Row) -> bool:
+        """As many tools as the wire takes are there, or would be with all that it needs."""
+        return 0 < row["limit"] and id not in self.chosen
+
     def _packed_out(self, id: str, row: Row) -> bool:
         return id in self.view.packed_out and row["tokens"] > row["free"] == self.view.ledger.free
 
@@ -216,6 +225,8 @@ CHECKS: Mapping[str, Callable[[Truth, str, Row], bool]] = {
     "below_floor": Truth._below_floor,
     "no_evidence": Truth._no_evidence,
     "over_candidate_limit": Truth._over_candidate_limit,
+    "refused_by_wire": Truth._refused_by_wire,
+    "over_tool_limit": Truth._over_tool_limit,
     "missing_dependency": Truth._missing_dependency,
     "dependency_out": Truth._dependency_out,
     "superseded_by": Truth._superseded_by,

@@ -54,7 +54,7 @@ def test_every_setting_has_its_place() -> None:
 
 
 def test_a_schema_is_sent_where_it_is_enforced_and_nowhere_else() -> None:
-    schema = {"type": "object"}
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
     asked = request(response_format=schema, extra={"output_config": {"effort": "low"}})
     assert json.loads(encode_request(asked))["output_config"] == {"effort": "low"}
     enforced = json.loads(encode_request(asked, enforces_schema=True))["output_config"]

@@ -212,8 +212,6 @@ def test_a_schema_of_openais_subset_is_sent_as_strict(schema: dict[str, Any]) ->
         {"type": "object"},
         {**CLOSED, "required": []},
         {key: value for key, value in CLOSED.items() if key != "additionalProperties"},
-        {"anyOf": [CLOSED, CLOSED]},
-        {"type": "array", "items": CLOSED},
         inside({}),
         inside(True),
         inside({"type": "array"}),
