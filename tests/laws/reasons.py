@@ -9,8 +9,8 @@ from typing import Any
 
 from rlm import CompiledContext
 from rlm.catalog.facts import origin_of
-from tests.laws.brute import viable
 from rlm.model.wire_schema import refusal
+from tests.laws.brute import viable
 from tests.laws.facts import Facts
 
 EVIDENCE = frozenset({"name", "trigger", "lexical", "example", "history", "intent", "need", "sensor", "spared"})
@@ -192,7 +192,7 @@ class Truth:
 
     def _over_tool_limit(self, id: str, row: Row) -> bool:
         """As many tools as the wire takes are there, or would be with all that it needs."""
-        return 0 < row["limit"] and id not in self.chosen
+        return row["limit"] > 0 and id not in self.chosen
 
     def _packed_out(self, id: str, row: Row) -> bool:
         return id in self.view.packed_out and row["tokens"] > row["free"] == self.view.ledger.free
