@@ -64,6 +64,9 @@ def refusal(unit: Unit, limits: WireLimits) -> str:
     """Why a unit cannot be sent as a tool; empty where it can, or is no tool."""
     if unit.kind not in CALLABLE or not unit.schema:
         return ""
+    ordinary = unit.schema.get("type", "object") == "object" and "$ref" not in unit.schema
+    if ordinary and limits.root_words.isdisjoint(unit.schema):
+        return ""  # only the top can make a tool unsendable; most tools are mended when they are shown
     return wire_tool(unit, limits).refused
 
 
