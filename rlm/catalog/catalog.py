@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlm.catalog.executables import Executables
 from rlm.catalog.facts import said_of
+from rlm.catalog.imported import Imported
 from rlm.catalog.postings import Postings, numpy_is_there
 from rlm.catalog.relations import check_batch
 from rlm.catalog.snapshot import DIGESTS, Snapshot
@@ -91,6 +92,7 @@ class Catalog:
         self._destroyed = False
         self._shared = _Shared()
         self._cache: OrderedDict[Any, Any] = OrderedDict()
+        self._topics: tuple[int, set[Any]] = (-1, set())
         self._finalizer = weakref.finalize(self, _forget, self._shared)
         self._finalizer.atexit = False
         Catalog._living.add(self)
@@ -239,18 +241,40 @@ class Catalog:
             self._executables.put(made)
             return revision
 
-    def add_file(self, path: str | Path, *, replace: bool = False, **host: Any) -> int:
+    def add_file(self, path: str | Path, *, replace: bool = False, strict: bool = True, **host: Any) -> Imported:
         """Register the tools of a JSON Lines or JSON file (see ``rlm.catalog.imports``).
 
         Host-only fields come from ``host`` (for example ``trust="host"``), never from the file. Imported units
         are of trust ``stranger``: without ``trust="host"`` or a capability in the policy they are not granted.
 
+        Args:
+            path: the file.
+            replace: as in ``add``.
+            strict: whether one tool that cannot be used is an error. Else the others are registered; an
+                ``RlmWarning`` and ``findings`` say which tools were not, with file, line, field and remedy.
+            host: host-only fields of every unit.
+
+        Returns:
+            The revision, an ``int``, with ``ids`` and ``findings``.
+
         Raises:
-            CatalogError: ``bad_file`` with all findings (file, line, field); nothing is registered.
+            CatalogError: ``bad_file`` with all findings (file, line, field), where ``strict`` or where no tool can be
+                used; nothing is registered.
         """
         from rlm.catalog.imports import units_of_file
 
-        return self.add(*units_of_file(path_of("path", path), host), replace=replace)
+        units, findings = units_of_file(path_of("path", path), host, strict=strict)
+        return self._imported(units, findings, replace=replace, strict=strict)
+
+    def _imported(self, units: list[Unit], findings: list[Any], *, replace: bool, strict: bool) -> Imported:
+        from rlm.catalog.imports import without_rivals
+
+        with self._lock:
+            if not strict and not replace:
+                units, rivals = without_rivals(units, self._units)
+                findings = [*findings, *rivals]
+            revision = self.add(*units, replace=replace)
+        return Imported.of(revision, units, findings)
 
     def add_relations(self, path: str | Path) -> int:
         """Add the relations of a file, as ``rlm suggest-relations`` prints them and a person has read them.
@@ -267,21 +291,33 @@ class Catalog:
             return self.add(*related(self._units, checked_path("path", path)), replace=True, allow_missing=True)
 
     def add_tool_list(
-        self, tools: Iterable[Mapping[str, Any]], *, source: str = "list", replace: bool = False, **host: Any
-    ) -> int:
+        self,
+        tools: Iterable[Mapping[str, Any]],
+        *,
+        source: str = "list",
+        replace: bool = False,
+        strict: bool = True,
+        **host: Any,
+    ) -> Imported:
         """Register tools in the spelling of OpenAI, Anthropic, MCP (``tools/list``) or plain JSON.
 
         Args:
             tools: the list, or a whole MCP result with ``tools``.
             source: what the units' provenance says.
+            replace: as in ``add``.
+            strict: as in ``add_file``; ``line`` of a finding is the place in the list, from 1.
             host: host-only fields of every unit; ``server="github"`` makes them ``mcp_tool:github/...``.
+
+        Returns:
+            As ``add_file``.
 
         Raises:
             CatalogError: ``bad_list`` with all findings.
         """
         from rlm.catalog.imports import units_of_list
 
-        return self.add(*units_of_list(tools, source, host), replace=replace)
+        units, findings = units_of_list(tools, source, host, strict=strict)
+        return self._imported(units, findings, replace=replace, strict=strict)
 
     def add_mcp(
         self,
@@ -467,6 +503,16 @@ class Catalog:
                 shared.postings.follow(shared.handle, snapshot)
                 return snapshot, shared.postings.asked(operation, args, floor)
             return snapshot, engine().call(operation, args)
+
+    def is_new(self, topic: Any) -> bool:
+        """Return whether nothing asked this about ``topic`` since the last change. For warnings that are given once."""
+        with self._lock:
+            revision, topics = self._topics
+            if revision != self._revision or len(topics) >= _CACHED_VIEWS:
+                topics = set()
+            known = topic in topics
+            self._topics = (self._revision, topics | {topic})
+            return not known
 
     def cached(self, key: Any) -> Any:
         """The view that was compiled from exactly ``key`` at this revision, or None."""

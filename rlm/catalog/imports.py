@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from rlm import files
+from rlm.catalog.imported import sentence
 from rlm.errors import CatalogError, FileError, UnitError, did_you_mean
 from rlm.model.base import canonical_json, digest_of
 from rlm.model.unit import INDEXED_DESCRIPTION, Provenance, Trust, Unit
@@ -40,22 +41,29 @@ _KNOWN = frozenset({"name", "title", "namespace", "description", "annotations", 
 _IGNORED = frozenset({"strict", "cache_control", "outputSchema", "icons", "execution", "_meta", "defer_loading"})
 
 
-def units_of_file(path: Path, host: Mapping[str, Any]) -> list[Unit]:
-    """The units of a JSON Lines or JSON file.
+Findings = list[dict[str, Any]]
+
+
+def units_of_file(path: Path, host: Mapping[str, Any], *, strict: bool = True) -> tuple[list[Unit], Findings]:
+    """The units of a JSON Lines or JSON file, and the findings.
 
     Raises:
-        CatalogError: ``bad_file``; ``detail["findings"]`` lists ``file``, ``line``, ``field``, ``message``.
+        CatalogError: ``bad_file``, where ``strict`` or where no tool can be used; ``detail["findings"]`` lists
+            ``file``, ``line``, ``field``, ``message``.
     """
     units, findings = read_file(path, host)
-    _raise("bad_file", [finding for finding in findings if finding["level"] == "error"])
-    return units
+    if strict or not units:
+        _raise("bad_file", [finding for finding in findings if finding["level"] == "error"])
+    return units, findings
 
 
-def units_of_list(tools: Any, source: str, host: Mapping[str, Any]) -> list[Unit]:
-    """The units of a list of tools, or of an MCP result with ``tools``.
+def units_of_list(
+    tools: Any, source: str, host: Mapping[str, Any], *, strict: bool = True
+) -> tuple[list[Unit], Findings]:
+    """The units of a list of tools, or of an MCP result with ``tools``, and the findings.
 
     Raises:
-        CatalogError: ``bad_list`` with all findings; ``line`` is the place in the list, from 1.
+        CatalogError: ``bad_list`` with all findings, as ``units_of_file``; ``line`` is the place in the list, from 1.
     """
     if isinstance(tools, Mapping):
         tools = tools.get("tools")
@@ -63,8 +71,26 @@ def units_of_list(tools: Any, source: str, host: Mapping[str, Any]) -> list[Unit
         raise CatalogError("bad_list", "a list of tools is wanted, or a mapping with 'tools'")
     rows = [(place, item, None) for place, item in enumerate(tools, 1)]
     units, findings = _units(rows, source, _checked_host(host))
-    _raise("bad_list", [finding for finding in findings if finding["level"] == "error"])
-    return units
+    if strict or not units:
+        _raise("bad_list", [finding for finding in findings if finding["level"] == "error"])
+    return units, findings
+
+
+def without_rivals(units: list[Unit], known: Mapping[str, Unit]) -> tuple[list[Unit], Findings]:
+    """The units without those whose id another unit has already, and a finding for each of these."""
+    rivals = [unit for unit in units if unit.id in known and known[unit.id].digest != unit.digest]
+    findings = [
+        _finding(
+            unit.provenance.source,
+            0,
+            "name",
+            "duplicate_unit",
+            f"there is another {unit.id}; replace=True takes this one",
+        )
+        for unit in rivals
+    ]
+    out = {unit.id for unit in rivals}
+    return [unit for unit in units if unit.id not in out], findings
 
 
 def read_file(path: Path, host: Mapping[str, Any]) -> tuple[list[Unit], list[dict[str, Any]]]:
@@ -86,12 +112,8 @@ def read_file(path: Path, host: Mapping[str, Any]) -> tuple[list[Unit], list[dic
 
 def _raise(kind: str, findings: list[dict[str, Any]]) -> None:
     if findings:
-        first = findings[0]
         more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-        field = f", field {first['field']!r}" if first["field"] else ""
-        line = f", line {first['line']}" if first["line"] else ""
-        message = f"{first['file']}{line}{field}: {first['message']}{more}"
-        raise CatalogError(kind, message, {"findings": findings})
+        raise CatalogError(kind, f"{sentence(findings[0])}{more}", {"findings": findings})
 
 
 def _finding(

@@ -131,7 +131,7 @@ def compile_command(
 @told
 def explain(
     query: Query,
-    unit: Annotated[str, typer.Argument(help="Id of a unit, for example tool:git_diff.")],
+    unit: Annotated[str, typer.Argument(help="A unit: tool:git_diff, or git_diff.")],
     catalog: CatalogFiles = None,
     skills: SkillFolders = None,
     capability: Capabilities = None,

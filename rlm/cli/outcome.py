@@ -13,6 +13,9 @@ import typer
 from rlm.cli.terminal import one_object, visible
 from rlm.errors import RlmError
 
+MOST_FINDINGS = 20
+"""Findings that are shown where not all are asked for."""
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -25,23 +28,43 @@ def told(command: Callable[P, T]) -> Callable[P, T]:
         try:
             return command(*args, **kwargs)
         except RlmError as problem:
-            raise failed(problem.to_dict()) from None
+            raise failed(problem.to_dict(), whole=bool(kwargs.get("json_output"))) from None
 
     return run_command
 
 
-def failed(error: Mapping[str, Any]) -> typer.Exit:
+def failed(error: Mapping[str, Any], *, whole: bool = False) -> typer.Exit:
     """Tell an error as ``{"error": ...}`` on stderr, after a sentence where a person reads it; then raise this.
+
+    Of many findings, the first are told and how many there are; all of them where it is told ``whole``. On a
+    terminal they are a table instead of JSON.
 
     Where stderr itself cannot be written, the exit code has to say it.
     """
     try:
+        findings = (error.get("detail") or {}).get("findings") or []
+        if not whole:
+            error = _shortened(error, findings)
         if sys.stderr.isatty():
             typer.secho(visible(f"rlm: {error['message']}"), fg="red", err=True)
+            if findings and not whole:
+                from rlm.cli import show
+
+                show.finding_rows(findings, sys.stderr)
+                return typer.Exit(1)
         print(one_object({"error": error}, sys.stderr), file=sys.stderr, flush=True)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # for what is still to be flushed
     return typer.Exit(1)
+
+
+def _shortened(error: Mapping[str, Any], findings: list[Any]) -> Mapping[str, Any]:
+    """The error with its first findings, and how many others there are."""
+    others = len(findings) - MOST_FINDINGS
+    if others <= 0:
+        return error
+    detail = {**error["detail"], "findings": findings[:MOST_FINDINGS], "other_findings": others}
+    return {**error, "detail": detail}
 
 
 def print_json(value: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from rich.console import Console, JustifyMethod
 from rich.table import Table
@@ -91,7 +91,10 @@ def usage(answer: Answer) -> str:
 
 
 def findings(file: Path, units: int, found: Iterable[Mapping[str, Any]]) -> None:
-    """The findings of a catalog file."""
+    """The findings of a catalog file: a table of the first ones on a terminal, a line for each where it is piped."""
+    if console.is_terminal:
+        finding_rows(list(found), console.file)
+        found = ()
     for row in found:
         where = "".join(f":{row[place]}" for place in ("line", "column") if row[place])
         field = f", field {row['field']}" if row["field"] else ""
@@ -100,12 +103,38 @@ def findings(file: Path, units: int, found: Iterable[Mapping[str, Any]]) -> None
     line(f"{file}: {counted(units, 'good unit')}")
 
 
+def finding_rows(found: Sequence[Mapping[str, Any]], stream: IO[str]) -> None:
+    """The first findings as a table, and how many others there are."""
+    from rlm.cli.outcome import MOST_FINDINGS
+
+    cells = [
+        (
+            str(row["level"]),
+            ":".join(str(row[at]) for at in ("line", "column") if row.get(at)),
+            row["field"],
+            row["message"],
+        )
+        for row in found[:MOST_FINDINGS]
+    ]
+    if cells:
+        rows(("level", "line", "field", "what"), cells, stream=stream)
+    if len(found) > MOST_FINDINGS:
+        print(f"{len(found) - MOST_FINDINGS:,} more; --json prints all", file=stream)
+
+
 def line(text: str = "", *, style: str = "") -> None:
     """A line or a paragraph; the terminal wraps it, a pipe does not."""
     console.print(Text(visible(text), style=style), soft_wrap=not console.is_terminal)
 
 
-def rows(heads: Sequence[str], cells: Iterable[Sequence[str]], *, right: Sequence[int] = (), style: str = "") -> None:
+def rows(
+    heads: Sequence[str],
+    cells: Iterable[Sequence[str]],
+    *,
+    right: Sequence[int] = (),
+    style: str = "",
+    stream: IO[str] | None = None,
+) -> None:
     """A table whose columns are as wide as they like, while the last one keeps a good part of the line."""
     lines = [tuple(visible(cell) for cell in row) for row in cells]
     table = Table(box=None, pad_edge=False, header_style="bold", style=style)
@@ -117,7 +146,7 @@ def rows(heads: Sequence[str], cells: Iterable[Sequence[str]], *, right: Sequenc
         table.add_row(*(Text(cell) for cell in row))
     with console.capture() as printed:
         console.print(table)
-    console.file.write(re.sub(r" +(?=(\x1b\[0m)?$)", "", printed.get(), flags=re.MULTILINE))
+    (stream or console.file).write(re.sub(r" +(?=(\x1b\[0m)?$)", "", printed.get(), flags=re.MULTILINE))
 
 
 def _widths(wanted: Sequence[int]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,9 @@ import typer
 
 from rlm.cli.options import AsJson
 from rlm.cli.outcome import failed, print_json, told
+
+SAID_ONCE = frozenset({"group_folder"})
+"""Notes about how folders are laid out: of many skills, they are said once."""
 
 app = typer.Typer(help="Look at SKILL.md packages.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -30,13 +34,22 @@ def check(
     else:
         from rlm.cli import show
         from rlm.model.words import counted
+        from rlm.skills.findings import FINDINGS
 
+        counts = Counter(found.code for entry in library.entries for found in entry.findings if found.code in SAID_ONCE)
+        shared = {code for code, number in counts.items() if number > 1}
         for entry in library.entries:
             show.line(f"{entry.verdict.value}: {entry.path}", style="red" if entry in library.refused else "")
             for found in entry.findings:
+                if found.code in shared:
+                    continue
                 place = f"{found.line}:{found.column}: " if found.line else ""
                 fix = f"; {found.fix}" if found.fix else ""
                 show.line(f"  {found.level.value}: {place}{found.message}{fix}")
+        for code in sorted(shared):
+            first = next(found for entry in library.entries for found in entry.findings if found.code == code)
+            meaning = FINDINGS[code]
+            show.line(f"{first.level.value}, for {counts[code]:,} skills: {meaning.what}; {meaning.fix}")
         show.line(f"{path}: {counted(len(library.skills), 'good skill')}")
     refused = len(library.refused)
     if refused:

@@ -19,6 +19,7 @@ Look = Callable[[str], Any]
 MOST_TEXT = 100
 """Characters of a value or of a message in one line."""
 
+_PART = re.compile(r"([a-z_]+)\[(\d+)\]")
 _ANSWERED = re.compile(r"(~\d+|:chat\[\d+\])$")
 
 
@@ -31,6 +32,7 @@ class Node:
     state: str = "running"
     said: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    action: str = ""
     children: list[Node] = field(default_factory=list)
 
     @property
@@ -76,6 +78,7 @@ class Tree:
         self._turns: dict[tuple[str, int], Node] = {}
         self._steps: dict[str, Node] = {}
         self._requests: dict[str, Node] = {}
+        self._plans: dict[str, Any] = {}
 
     def see(self, event: Event) -> str | None:
         """Take in one event; what a reader of lines is told of it, None where that is nothing."""
@@ -86,6 +89,7 @@ class Tree:
             "reply": self._reply,
             "refused": self._refused,
             "compacted": self._compacted,
+            "plan": self._plan,
             "step": self._step,
             "tool": self._tool,
             "checkpoint": self._checkpoint,
@@ -168,6 +172,9 @@ class Tree:
     def _compacted(self, event: Event) -> str:
         return f"{event['call']}: the conversation is compacted, {counted(event['turns'], 'turn')} left out"
 
+    def _plan(self, event: Event) -> None:
+        self._plans[_ANSWERED.sub("", event["call"])] = self._look(event["plan"])
+
     # -- steps --------------------------------------------------------------------------------------
 
     def _step(self, event: Event) -> str | None:
@@ -180,14 +187,15 @@ class Tree:
         if node is None:
             node = self._steps[call] = Node(f"{event.get('op', 'step')}")
             self._above(agent, turn, step).children.append(node)
+            node.action = self._action(agent, turn, step, node)
         if what == "started":
             return f"{call}: {event['op']}"
         if what == "bound":
-            node.title = f"{event['op']} -> {event['bind']}"
+            node.title = f"{event['op']}{node.action} -> {event['bind']}"
             self._settle(node, "ok")
             return f"{call}: bound {event['bind']}"
         if what == "failed":
-            node.title = event["op"]
+            node.title = f"{event['op']}{node.action}"
             self._settle(node, "failed")
             node.notes.append(f"failed: {short(event['error'].get('message', ''))}")
             return f"{call}: failed: {event['error'].get('message', '')}"
@@ -196,6 +204,15 @@ class Tree:
             return f"{call}: {counted(event['count'], 'item')}"
         node.said.append(f"attempt {event.get('number', 0) + 1}")
         return f"{call}: attempt {event.get('number', 0) + 1}"
+
+    def _action(self, agent: str, turn: int, step: str, node: Node) -> str:
+        """The action of a step that looks at a context, with its arguments beneath it, as the plan has them."""
+        written = _step_of(self._plans.get(f"{agent}.{turn}"), step)
+        if not isinstance(written, Mapping) or written.get("op") != "context":
+            return ""
+        node.notes.append(f"arguments: {short(written.get('args', {}))}")
+        node.title += f" {written.get('action', '')}"
+        return f" {written.get('action', '')}"
 
     @staticmethod
     def _settle(node: Node, state: str) -> None:
@@ -245,6 +262,15 @@ class Tree:
         if event["error"] is not None:
             self.root.notes.append(f"{event['status']}: {event['error']['message']}")
         return f"{event['status']}: {self.totals}, {used['seconds']:.1f} s"
+
+
+def _step_of(plan: Any, path: str) -> Any:
+    """The step at ``steps[1].items[0].steps[2]`` of a plan, or None; items have the steps in common."""
+    for name, place in _PART.findall(path):
+        if name != "items":
+            plan = plan.get(name) if isinstance(plan, Mapping) else None
+            plan = plan[int(place)] if isinstance(plan, list) and int(place) < len(plan) else None
+    return plan
 
 
 def short(value: Any) -> str:

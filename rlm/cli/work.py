@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rlm.catalog.catalog import Catalog
+from rlm.catalog.imported import sentence
 from rlm.catalog.imports import read_file, units_of_file
 from rlm.cli.terminal import visible
 from rlm.compiler.compile import compile as compile_view
 from rlm.compiler.sensor import Sensor
 from rlm.compiler.view import CompiledContext
 from rlm.model.policy import Policy
-from rlm.model.unit import Activation
+from rlm.model.unit import Activation, Unit, id_among
+from rlm.model.words import counted
 
 if TYPE_CHECKING:
     from rlm.runtime.answer import Answer
@@ -42,15 +44,28 @@ def named(files: Iterable[Path] | None, skills: Iterable[Path] | None) -> Named:
 
 def load(named: Named, pins: Iterable[str] | None) -> Catalog:
     """A catalog of the files' tools and the folders' skills, with the pinned ones pinned."""
-    catalog = Catalog(unit for file in named.files for unit in units_of_file(file, {}))
+    catalog = Catalog(unit for file in named.files for unit in usable(file, {}))
     for folder in named.skills:
         refused = catalog.add_skills(folder).refused
         if refused:
             print(f"rlm: {len(refused)} refused; see: rlm skills check {folder}", file=sys.stderr)
     always = {"activation": Activation.ALWAYS}
-    pinned = [catalog[id].model_copy(update=always) for id in sorted(set(pins or ()))]
+    pinned = [catalog[id_among(id, catalog.units)].model_copy(update=always) for id in sorted(set(pins or ()))]
     catalog.add(*pinned, replace=True)
     return catalog
+
+
+def usable(file: Path, host: Mapping[str, Any]) -> list[Unit]:
+    """The good tools of a file; how many are not used, and how to see why, is said on stderr.
+
+    Raises: CatalogError ``bad_file``, where no tool can be used.
+    """
+    units, findings = units_of_file(file, host, strict=False)
+    unused = [finding for finding in findings if finding["level"] == "error"]
+    if unused:
+        what = f"{sentence(unused[0])}; {counted(len(unused), 'finding')} in all, see: rlm catalog check {file}"
+        print(visible(f"rlm: not used: {what}"), file=sys.stderr)
+    return units
 
 
 def policy(

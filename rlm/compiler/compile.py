@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial, wraps
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -17,8 +18,9 @@ from rlm.compiler.render import Shown
 from rlm.compiler.rules import TEXT, Reach
 from rlm.compiler.sensor import Sensor
 from rlm.compiler.tokens import counter
+from rlm.compiler.unmatched import nothing_granted
 from rlm.compiler.view import CompiledContext
-from rlm.errors import BudgetError, CompileError, ConfigurationError, did_you_mean
+from rlm.errors import BudgetError, CompileError, ConfigurationError, RlmWarning, did_you_mean
 from rlm.model.base import digest_of, plain
 from rlm.model.given import instance
 from rlm.model.ledger import Ledger
@@ -107,6 +109,7 @@ def compile(
     host = rules.load_rules(policy.rules) if policy.rules is not None else None
     packing = instance("pack", pack, bool)
     reach = checked_reach(tools, wire)
+    _warn_of_grants(catalog, policy)
     return _once(catalog, turn, policy, reach, packing, _listed("standing", standing), host, ear)
 
 
@@ -167,6 +170,14 @@ def _awaited(function: Callable[P, T], name: str) -> Callable[P, Coroutine[Any, 
 
 
 acompile = _awaited(compile, "acompile")
+
+
+def _warn_of_grants(catalog: Catalog, policy: Policy) -> None:
+    """Warn, once for a revision and a policy, where the policy grants nothing of what the catalog has."""
+    if catalog.is_new(("grants", policy)):
+        sentence = nothing_granted(policy, catalog.units)
+        if sentence is not None:
+            warnings.warn(RlmWarning(sentence), stacklevel=4)
 
 
 def _checked(catalog: Any, policy: Any, tools: str) -> Policy:

@@ -12,12 +12,11 @@ from rlm.compiler import render, rules
 from rlm.compiler.fit import blocks_for
 from rlm.compiler.forms import FULL, Block
 from rlm.compiler.tokens import counter
-from rlm.errors import CatalogError, did_you_mean
 from rlm.model.base import Noun, plain
 from rlm.model.given import instance
 from rlm.model.selection import Reason, State
 from rlm.model.turn import Class
-from rlm.model.unit import Identified, id_of
+from rlm.model.unit import Identified, id_among
 from rlm.model.words import counted
 from rlm.symbolic.engine import engine
 
@@ -151,12 +150,10 @@ def explanation(view: CompiledContext, unit: str | Identified) -> Explanation:
     """Why one unit of a view is where it is.
 
     Raises:
-        CatalogError: ``unknown_unit``; ConfigurationError: ``not_an_id``.
+        CatalogError: ``unknown_unit``, ``ambiguous_name``; ConfigurationError: ``not_an_id``.
     """
-    unit = id_of(unit)
     units = view._snapshot.units
-    if unit not in units:
-        raise CatalogError("unknown_unit", f"no unit {unit!r}{did_you_mean(unit, units)}", {"unit": unit})
+    unit = id_among(unit, units)
     selection = view.selection
     looked_at = engine().call("explain_unit", _args(view, unit))
     words = tuple((word, share) for word, share, _ in looked_at["words"])

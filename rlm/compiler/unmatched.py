@@ -1,4 +1,4 @@
-"""What of a policy matches no unit, and so does nothing: most often a misspelt id.
+"""What of a policy matches no unit, and so does nothing: most often a misspelt id, or a grant that was forgotten.
 
 It is no error: a policy may speak of units that come later, those of a server that is not connected yet, say.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rlm.errors import did_you_mean
-from rlm.model.policy import Policy
-from rlm.model.unit import Unit
+from rlm.model.policy import Policy, covers
+from rlm.model.unit import Trust, Unit
 
 HINTS = 3
 """For so many patterns the closest id is looked for: each is compared with every id that there is."""
@@ -24,6 +24,38 @@ def unmatched(policy: Policy, units: Mapping[str, Unit]) -> tuple[str, ...]:
             hint = did_you_mean(pattern, sorted(known)) if len(sentences) < HINTS else ""
             sentences.append(f"{field} names {pattern!r}, {what}{hint}")
     return tuple(sentences)
+
+
+def nothing_granted(policy: Policy, units: Mapping[str, Unit]) -> str | None:
+    """Return the sentence for a policy that grants none of the catalog's capabilities; None where it grants one, where
+    there are none, and where the host chose the empty set.
+
+    Example:
+        >>> nothing_granted(Policy(), {"tool:a": Unit("tool:a", trust="stranger")})[:44]
+        'nothing is granted: the only tool is importe'
+    """
+    patterns = policy.capabilities
+    if patterns is not None and not patterns:
+        return None
+    needed: dict[str, None] = {}
+    for unit in units.values():
+        if unit.capability is None:
+            continue
+        if patterns is None and unit.trust is not Trust.STRANGER:
+            return None
+        if patterns is not None and (
+            unit.capability in patterns or any(covers(each, unit.capability) for each in patterns)
+        ):
+            return None
+        needed[unit.capability] = None
+    if not needed:
+        return None
+    kinds = sorted({f"{capability.partition(':')[0]}:*" for capability in needed})
+    remedy = f"write Policy(capabilities={{{', '.join(map(repr, kinds))}}}), or name the ones that you mean"
+    if patterns is not None:
+        return f"nothing is granted: no capability of the catalog matches {', '.join(sorted(patterns)[:3])}; {remedy}"
+    what = "the only tool is imported" if len(needed) == 1 else f"all {len(needed):,} tools are imported"
+    return f"nothing is granted: {what}, and no policy grants imported tools by itself; {remedy}"
 
 
 def _patterns(policy: Policy, ids: set[str], capabilities: set[str]) -> Iterator[tuple[str, str, set[str], str]]:

@@ -233,9 +233,11 @@ class CompiledContext:
     def warnings(self) -> tuple[str, ...]:
         """A sentence each: what of the policy does nothing because no unit is called so, with the closest id; and
         what there is to say of the host's own rules."""
-        from rlm.compiler.unmatched import unmatched
+        from rlm.compiler.unmatched import nothing_granted, unmatched
 
-        return (*unmatched(self.policy, self._snapshot.units), *(self._rules.warnings if self._rules else ()))
+        ungranted = nothing_granted(self.policy, self._snapshot.units)
+        first = () if ungranted is None else (ungranted,)
+        return (*first, *unmatched(self.policy, self._snapshot.units), *(self._rules.warnings if self._rules else ()))
 
     def state(self, unit: str | Identified) -> State:
         """Where a unit ended up."""
@@ -251,13 +253,13 @@ class CompiledContext:
         """Why a unit is shown or not; without one, the whole view.
 
         Args:
-            unit: an id, or a thing that has one: a ``Unit``, a ``Tool``.
+            unit: an id, a name that one unit only has (``git_diff``), or a thing with an id: a ``Unit``, a ``Tool``.
 
         Returns:
             An ``Explanation`` (``str()`` is English, ``to_dict()`` data), or an ``Overview`` of them.
 
         Raises:
-            CatalogError: ``unknown_unit``, with the closest id; ConfigurationError: ``not_an_id``.
+            CatalogError: ``unknown_unit``, with the closest id; ``ambiguous_name``. ConfigurationError: ``not_an_id``.
         """
         from rlm.compiler import explain
 

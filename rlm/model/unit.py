@@ -7,14 +7,14 @@ import hashlib
 import json
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Protocol
 
 import pydantic
 from pydantic import Field
 
-from rlm.errors import ConfigurationError, RlmError, UnitError
+from rlm.errors import CatalogError, ConfigurationError, RlmError, UnitError, did_you_mean, named
 from rlm.model.base import Noun
 
 MAX_ID = 256
@@ -308,6 +308,38 @@ def id_of(unit: str | Identified) -> str:
     if not isinstance(id, str):
         raise ConfigurationError("not_an_id", f"an id such as 'tool:git_diff' is wanted, not {type(unit).__name__}")
     return id
+
+
+def id_among(unit: str | Identified, known: Collection[str]) -> str:
+    """Return the id that is meant: an id, or a name that one id only has (``git_diff`` for ``tool:git_diff``).
+
+    Args:
+        unit: an id, a bare name, ``server/name``, or a thing that has an id.
+        known: the ids that there are.
+
+    Raises:
+        ConfigurationError: ``not_an_id``.
+        CatalogError: ``unknown_unit``, with the closest id; ``ambiguous_name``, with the ids that have the name.
+    """
+    id = id_of(unit)
+    if id in known:
+        return id
+    meant = [each for each in known if _has_name(each, id)]
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        raise CatalogError(
+            "ambiguous_name",
+            f"{id!r} may be {named(sorted(meant), joined=' or ')}: write the id",
+            {"units": sorted(meant)},
+        )
+    hint = did_you_mean(id, known) or did_you_mean(id, [each.partition(":")[2] for each in known])
+    raise CatalogError("unknown_unit", f"no unit {id!r}{hint}", {"unit": id})
+
+
+def _has_name(id: str, name: str) -> bool:
+    path = id.partition(":")[2]
+    return name in (path, path.rpartition("/")[2])
 
 
 def checked_id(value: str) -> str:

@@ -7,6 +7,8 @@ passed over. Links stand last: what they lead to inside the root is looked at on
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import stat
 from collections.abc import Iterator
@@ -16,6 +18,9 @@ from rlm.skills.confine import Parts, Root, folder_at, kind_at, walked
 from rlm.skills.findings import Finding, Refused, finding, quoted
 from rlm.skills.limits import SkillPolicy
 from rlm.skills.resources import names_in
+
+MAX_HIDDEN_DEPTH = 6
+"""Levels that are looked into below a folder that is passed over, to say that skills lie there."""
 
 PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__"})
 NEARLY = frozenset(
@@ -55,7 +60,28 @@ class Walk:
             found = True
             yield candidate
         if not found:
-            yield Candidate((), (), None, (finding("no_skill"),))
+            yield Candidate((), (), None, (finding("no_skill", self._passed_over()),))
+
+    def _passed_over(self) -> str:
+        """Which folders with skills were passed over because a name begins with a dot; empty where there are none."""
+        counts: dict[str, int] = {}
+        with contextlib.suppress(Refused, OSError), self._root.opened() as top:
+            walk = os.fwalk(".", dir_fd=top, follow_symlinks=False)
+            for folder, names, files, _ in itertools.islice(walk, self._policy.max_folders):
+                parts = [part for part in folder.split("/") if part != "."]
+                names[:] = [name for name in names if name.casefold() not in PASSED_OVER]
+                if len(parts) >= MAX_HIDDEN_DEPTH:
+                    names.clear()
+                hidden = any(part.startswith(".") for part in parts)
+                if hidden and any(name in self._policy.file_names for name in files):
+                    group = "/".join(parts[:-1]) or parts[0]
+                    counts[group] = counts.get(group, 0) + 1
+        if not counts:
+            return ""
+        where = ", ".join(f"{quoted(group)} ({number})" for group, number in sorted(counts.items())[:3])
+        return (
+            f"some lie below a folder whose name begins with a dot and is passed over: {where}; name that folder itself"
+        )
 
     def _everything(self) -> Iterator[Candidate]:
         try:

@@ -137,7 +137,8 @@ def _missing(why: str) -> EngineError:
 def how_to_install() -> str:
     """One sentence with the command that installs SWI-Prolog on this platform."""
     otherwise = (
-        f"or with conda: conda install -c conda-forge swi-prolog. Elsewhere, set {ENVIRONMENT_VARIABLE} to the program."
+        "or run ./bootstrap in a checkout of prolog-rlm, or set "
+        f"{ENVIRONMENT_VARIABLE} to a program of version 9.2, or of 10.0.2 and later."
     )
     if sys.platform == "darwin":
         return f"Install it with: brew install swi-prolog, {otherwise}"
@@ -149,7 +150,7 @@ def how_to_install() -> str:
         if int(version) >= 13:
             return f"Install it with: apt-get install swi-prolog-nox, {otherwise}"
         if int(version) == 12:
-            return f"Debian 12 packages one that is too old: run ./bootstrap in a checkout of prolog-rlm, {otherwise}"
+            return f"Debian 12 packages one that is too old: {otherwise.removeprefix('or ')}"
     return f"Install 9.2 or later from your system's packages, {otherwise}"
 
 

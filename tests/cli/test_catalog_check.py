@@ -83,9 +83,9 @@ def test_people_read_a_line_for_each_finding(rlm: Run, tmp_path: Path) -> None:
     assert total == f"{file}: 1 good unit"
 
 
-def test_a_broken_file_registers_nothing_and_says_where(rlm: Run, tmp_path: Path) -> None:
+def test_a_file_without_a_good_line_is_an_error_that_says_where(rlm: Run, tmp_path: Path) -> None:
     file = tmp_path / "tools.jsonl"
-    file.write_bytes(GOOD.encode() + b'\n{"name": "b", "activation": "always"}\n{"name": "c\xff"}\n')
+    file.write_bytes(b'\n{"name": "b", "activation": "always"}\n{"name": "c\xff"}\n')
     error = error_of(rlm("compile", "a", "-c", file, code=1))
     assert (error["phase"], error["kind"]) == ("catalog", "bad_file")
     assert str(file) in error["message"]

@@ -174,3 +174,15 @@ def test_a_score_is_what_the_model_did(rlm: Run, server: Loopback) -> None:
     assert told[1].startswith("rlm: K22, trial 2: not passed: answered (")
     assert json.loads(last)["error"]["kind"] == "behaviour_not_met"
     assert len(server.requests) == 4
+
+
+def test_a_look_at_a_context_shows_its_action_and_its_arguments(rlm: Run, server: Loopback, tmp_path: Path) -> None:
+    look = {"op": "context", "handle": "context", "action": "count", "args": {"literal": "red"}, "bind": "c"}
+    each = {"op": "map", "over": ["a"], "as": "it", "steps": [{**look, "bind": "d"}], "bind": "all"}
+    server.script(Cast(planner=[plan(look, each, final(var("c")))]))
+    path = tmp_path / "looks.jsonl"
+    library.complete("How red?", "red, red", model=provider(server, "openai"), trace=path)
+    shown = rlm("trace", "view", path).stdout
+    assert "context count -> c" in shown
+    assert "context count -> d" in shown
+    assert shown.count('arguments: {"literal": "red"}') == 2

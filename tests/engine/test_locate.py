@@ -103,8 +103,8 @@ def test_supported_versions(monkeypatch: pytest.MonkeyPatch, fake: Fake, version
     [
         ("linux", {"ID": "debian", "VERSION_ID": "13"}, "apt-get install swi-prolog-nox"),
         ("linux", {"ID": "debian", "VERSION_ID": "12"}, "./bootstrap"),
-        ("linux", {"ID": "ubuntu", "VERSION_ID": "24.04"}, "conda-forge"),
-        ("linux", {}, "conda-forge"),
+        ("linux", {"ID": "ubuntu", "VERSION_ID": "24.04"}, "./bootstrap"),
+        ("linux", {}, "10.0.2 and later"),
         ("darwin", {}, "brew install swi-prolog"),
         ("win32", {}, "swi-prolog.org"),
     ],
@@ -115,6 +115,7 @@ def test_the_command_of_the_platform(
     monkeypatch.setattr(locate.sys, "platform", platform)
     monkeypatch.setattr(locate, "_linux_release", lambda: release)
     assert command in locate.how_to_install()
+    assert "conda" not in locate.how_to_install()  # it brings versions that are refused
 
 
 REPORT = "print(kind(engine))"
