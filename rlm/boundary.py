@@ -22,7 +22,7 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 
-from rlm.errors import RlmError, exception_name, exception_text, valid_text
+from rlm.errors import ConfigurationError, RlmError, did_you_mean, exception_name, exception_text, valid_text
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -63,7 +63,7 @@ def boundary(
                 except BaseException as problem:
                     if keeps_its_meaning(problem, task):
                         raise
-                    return outcome(problem)
+                    return outcome(mistaken_call(function, subject, args, kwargs) or problem)
 
             return cast("Callable[P, R]", guarded_async)
 
@@ -74,11 +74,36 @@ def boundary(
             except EXITS:
                 raise
             except BaseException as problem:  # noqa: BLE001 - this is the boundary
-                return outcome(problem)
+                return outcome(mistaken_call(function, subject, args, kwargs) or problem)
 
         return guarded
 
     return decorate
+
+
+def mistaken_call(
+    function: Callable[..., Any], subject: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> RlmError | None:
+    """Return the error for arguments that do not fit a public function; None where they fit.
+
+    Without it, a misspelt option would be reported as a defect of this library.
+    """
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as problem:
+        words = str(problem)
+    else:
+        return None
+    known = signature.parameters
+    unknown = next((name for name in kwargs if name not in known), None)
+    if unknown is not None:
+        what = f"{subject} has no option {unknown!r}{did_you_mean(unknown, known)}"
+        return ConfigurationError("unknown_option", what, {"option": unknown})
+    places = [name for name, each in known.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
+    named = next((name for name, each in known.items() if each.kind is each.KEYWORD_ONLY), None)
+    shape = f"{subject}({', '.join([*places, f'{named}=...'] if named else places)})"
+    return ConfigurationError("invalid_call", f"{words}: the call is {shape}", {"function": subject})
 
 
 class host_code:  # noqa: N801 - a context manager, named as those of contextlib

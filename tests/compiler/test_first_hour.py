@@ -12,7 +12,7 @@ import pytest
 
 import rlm
 from rlm.catalog.imported import Imported
-from rlm.errors import CatalogError, RlmWarning
+from rlm.errors import CatalogError, ConfigurationError, RlmWarning
 
 GOOD = {"name": "git_diff", "description": "Show changes in git"}
 
@@ -155,3 +155,18 @@ def test_an_import_returns_the_revision_with_what_it_came_to(tmp_path: Path) -> 
     again = pickle.loads(pickle.dumps(found))
     assert isinstance(again, Imported)
     assert (again, again.ids) == (1, found.ids)
+
+
+# -- calls ------------------------------------------------------------------------------------------
+
+
+def test_a_call_that_does_not_fit_is_a_mistake_of_the_host_and_no_defect() -> None:
+    catalog = rlm.Catalog()
+    calls: dict[str, Any] = {
+        "has no option 'polcy'; did you mean 'policy'": lambda: rlm.compile(catalog, "q", polcy=None),  # type: ignore[call-arg]
+        "the call is compile.catalog, text, policy=": lambda: rlm.compile(catalog, "q", rlm.Policy()),  # type: ignore[misc]
+        "missing a required argument: 'query'": lambda: rlm.ask(),  # type: ignore[call-arg]
+    }
+    for words, call in calls.items():
+        with pytest.raises(ConfigurationError, match=words):
+            call()
