@@ -38,6 +38,11 @@ _TOKEN = re.compile(rf"\s*(?:(?P<string>{_STRING})|(?P<scalar>{_SCALAR})|(?P<mar
 _BLANK = re.compile(r"\s*")
 _BRACKET = re.compile(r'["{}\[\]]')
 _WHOLE_STRING = re.compile(_STRING, re.DOTALL)
+_ESCAPED = re.compile(
+    r"(?P<pair>\\+u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\+u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2}))"
+    r"|\\+(?:u(?P<code>[0-9a-fA-F]{4})|(?P<sign>[\"/bfnrt])|(?P<run>))"
+)
+_BLANK_SIGNS = frozenset("bfnrt")
 _FENCE = re.compile(r"\s*(?:```[A-Za-z0-9_-]*\s*(?:```)?)?\s*")
 
 
@@ -102,9 +107,9 @@ def scan(text: str) -> Scan:
 
 
 def is_quoted(candidate: str, material: str) -> bool:
-    """Whether a text occurs word for word in a material, however either is spaced; as it is, or inside a JSON
-    string. ``material`` is ``squeezed``."""
-    return squeezed(candidate) in material or squeezed(json.dumps(candidate, ensure_ascii=False)[1:-1]) in material
+    """Whether a text occurs word for word in a material, however either is spaced and with whatever escapes JSON, or
+    JSON inside of JSON strings, writes it. ``material`` is ``squeezed``."""
+    return squeezed(candidate) in material
 
 
 def material_of(parts: Mapping[str, Any]) -> str:
@@ -123,8 +128,20 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def squeezed(text: str) -> str:
-    """A text without its white space."""
-    return "".join(text.split())
+    """A text without its white space and without the escapes of JSON strings, however often they are escaped.
+
+    ``\\u00e9`` becomes ``é``, and ``\\\\n`` nothing: two spellings of one JSON text have one squeezed form.
+    """
+    return "".join(_ESCAPED.sub(_unescaped, text).split())
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    if found["pair"]:
+        high, low = int(found["high"], 16), int(found["low"], 16)
+        return chr(0x10000 + ((high - 0xD800) << 10) + low - 0xDC00)
+    if found["code"]:
+        return chr(int(found["code"], 16))
+    return "" if found["sign"] in _BLANK_SIGNS else found["sign"] or ""
 
 
 def read_value(text: str, check: Callable[[Any], str | None], material: str = "") -> tuple[Any, str | None]:

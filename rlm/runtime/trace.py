@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import logging
+import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -41,6 +42,9 @@ SURROGATES = "backslashreplace"
 _log = logging.getLogger("rlm.runtime")
 _HASH = re.compile(r"[0-9a-f]{64}")
 
+BEGINNING = b'{"event":'
+"""Bytes: the beginning of every trace."""
+
 Event = dict[str, Any]
 Listener = Callable[[Event], None]
 Redact = Callable[[str], str]
@@ -50,16 +54,16 @@ class Trace:
     """The events of one run, for a file and for whoever listens.
 
     Args:
-        path: a file with the suffix ``.jsonl``. A plain file of that name is replaced by a new one; its other names
-            (hard links) keep what it holds. None: nothing is written.
+        path: a file with the suffix ``.jsonl``. An empty file or a trace of that name is replaced by a new one; its
+            other names (hard links) keep what it holds. None: nothing is written.
         listener: called with every event, on the event loop; it must not wait. One that raises is logged, and not
             called again: who watches a run cannot end it.
         redact: called with every text before it is written; what it returns is stored under its own hash, so that
             such a trace can be read, but not replayed.
 
     Raises: ConfigurationError ``wrong_suffix``, ``cannot_write`` where the file cannot be made: a link, a FIFO, a
-    device or a folder has its name. When it cannot be written later on, or ``redact`` fails, every method that writes
-    raises RunError ``trace_failed``: what cannot be recorded is not done.
+    device, a folder or a file with other content has its name. When it cannot be written later on, or ``redact``
+    fails, every method that writes raises RunError ``trace_failed``: what cannot be recorded is not done.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class Trace:
             self.store = self.path.with_name(self.path.name + STORE)
             try:
                 files.check_replaceable(self.path)
+                _check_no_data(self.path)
                 files.private_folder(self.store)
                 self._file = io.TextIOWrapper(files.replace(self.path), encoding="utf-8", errors=SURROGATES)
             except FileError as problem:
@@ -171,6 +176,23 @@ def _said(redact: Redact, text: str) -> str:
         kind = type(stored).__name__
         raise RunError("trace_failed", f"redact gave {kind} where the text to store is wanted")
     return stored
+
+
+def _check_no_data(path: Path) -> None:
+    """Raise FileError ``unwritable`` for a file that holds something else than a trace: a catalog or a context may have
+    the suffix, too, and would be lost."""
+    try:
+        with files.opened(path, follow=False) as (descriptor, info):
+            if info.st_nlink > 1:  # its other names keep what it holds
+                return
+            beginning = os.read(descriptor, len(BEGINNING))
+    except FileError as problem:
+        if problem.kind == "missing":
+            return
+        raise
+    if not BEGINNING.startswith(beginning):
+        why = "it holds something else than a trace; name another file, or remove this one"
+        raise FileError("unwritable", f"{path}: {why}", {"file": str(path), "why": why})
 
 
 def _failed(problem: OSError) -> RunError:

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from html.entities import html5
 from typing import Any
 
 LEAST_SECRET = 8
@@ -28,22 +29,28 @@ _ESCAPE = re.compile(
               |(?P<same>[/"'])
               |(?P<line>[rn]))
       |(?P<run>\\{2,8})
-      |%(?:25){0,8}(?P<percent>[0-9a-fA-F]{2})
+      |%(?:25){0,8}(?:(?P<percent>[0-9a-fA-F]{2})|[uU](?P<percent_u>[0-9a-fA-F]{4}))
       |&\#(?:[xX]0{0,6}(?P<hexed>[0-9a-fA-F]{2})|0{0,6}(?P<decimal>[0-9]{2,3}));
-      |&(?P<entity>amp|lt|gt|quot|apos);
-      |(?P<lines>[\r\n]+)""",
+      |&(?P<entity>[A-Za-z]{2,20});
+      |(?P<lines>[\r\n\0\t]+[ \t]*)""",
     re.VERBOSE,
 )
 _BEGUN = re.compile(
     rb"""(?:\\{1,64}(?:u(?:[0-9a-fA-F]{0,3}|\{[0-9a-fA-F]{0,6})|U[0-9a-fA-F]{0,7}|x[0-9a-fA-F]?|[01][0-7]?)?
-           |%[0-9a-fA-F]{0,16}
-           |&(?:\#[xX]?[0-9a-fA-F]{0,9}|[a-z]{1,4})?)\Z""",
+           |%[0-9a-fA-F]{0,16}(?:[uU][0-9a-fA-F]{0,3})?
+           |&(?:\#[xX]?[0-9a-fA-F]{0,9}|[A-Za-z]{1,20})?)\Z""",
     re.VERBOSE,
 )
 _LONGEST_ESCAPE = 128
-_MOST_BYTES_A_LETTER = 20
-_LETTERS = ("u", "braced", "long", "hexed")
-_ENTITIES = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
+_MOST_BYTES_A_LETTER = 64
+_MOST_LAYERS = 8
+"""Escapes of escapes (``&amp;#115;``, ``\\\\u002573``) are undone so many times."""
+_LETTERS = ("u", "braced", "long", "hexed", "percent_u")
+_ENTITIES = {
+    name[:-1].encode(): sign.encode()
+    for name, sign in html5.items()
+    if name.endswith(";") and len(sign) == 1 and sign < "\x7f"
+}
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 
 
@@ -94,23 +101,30 @@ class Secrets:
             return 0
         data = _bytes(text[-self._longest :])
         begun = _BEGUN.search(data, max(0, len(data) - _LONGEST_ESCAPE))
-        kept = begun.start() if begun else len(data)
-        view = _View(data[:kept])
-        overlap = max(
-            max((_overlap(view.folded, form) for form in self._folded), default=0),
-            max((_overlap(view.standard, form) for form in self._packed), default=0),
-        )
-        start = view.place(len(view.folded) - overlap) if overlap else kept
+        start = begun.start() if begun else len(data)
+        view: _View | None = _View(data[:start])
+        while view is not None:
+            overlap = max(
+                max((_overlap(view.folded, form) for form in self._folded), default=0),
+                max((_overlap(view.standard, form) for form in self._packed), default=0),
+            )
+            begun = _BEGUN.search(view.text, max(0, len(view.text) - _LONGEST_ESCAPE))
+            held = max(overlap, len(view.text) - begun.start() if begun else 0)
+            if held:
+                start = min(start, view.place(len(view.text) - held))
+            view = view.deeper(begun.start() if begun else len(view.text))
         return len(data[start:].decode("utf-8", "surrogatepass"))
 
     def _text(self, text: str) -> str:
         if len(text) < LEAST_SECRET or not self._values:
             return text
         data = _bytes(text)
-        views = [_View(data, is_plain=True)]
-        if _ESCAPE.search(data):
-            views.append(_View(data))
-        spans = [span for view in views if self._is_in(view) for span in self._spans(view)]
+        view: _View | None = _View(data, is_plain=True)
+        spans: list[tuple[int, int]] = []
+        while view is not None:
+            if self._is_in(view):
+                spans += self._spans(view)
+            view = view.deeper()
         return _without(data, spans) if spans else text
 
     def _is_in(self, view: _View) -> bool:
@@ -125,18 +139,38 @@ class Secrets:
 
 
 class _View:
-    """A text with its escapes decoded and its line ends left out, and where each of its bytes came from."""
+    """A text with its escapes decoded and its line ends left out, and where each of its bytes came from.
 
-    def __init__(self, data: bytes, *, is_plain: bool = False) -> None:
-        self._data = data
-        text = data if is_plain else _ESCAPE.sub(_decoded, data)
-        self._is_plain = is_plain or len(text) == len(data)
+    Args:
+        data: the text.
+        under: the view whose text it is; None for the text that came. Places are those in the latter.
+    """
+
+    def __init__(self, data: bytes, *, is_plain: bool = False, under: _View | None = None) -> None:
+        self._data, self._under = data, under
+        self._layer: int = 0 if under is None else under._layer + 1
+        self.text = text = data if is_plain else _ESCAPE.sub(_decoded, data)
+        self._is_plain = is_plain or text == data
         self.folded = text.lower()
         self.standard = text.translate(_STANDARD)
         self._runs: tuple[list[int], list[tuple[int, int, bool]]] | None = None
 
     def place(self, index: int, *, after: bool = False) -> int:
         """The place in the text of the byte at ``index``, or the place after that byte."""
+        here = self._place(index, after)
+        if self._under is None:
+            return here
+        return self._under.place(here - 1, after=True) if after else self._under.place(here)
+
+    def deeper(self, end: int | None = None) -> _View | None:
+        """The view of this view's text up to ``end``, in which escapes were escaped; None where there are none."""
+        text = self.text if end is None else self.text[:end]
+        if self._layer >= _MOST_LAYERS or _ESCAPE.search(text) is None:
+            return None
+        view = _View(text, under=self)
+        return None if view.text == text else view
+
+    def _place(self, index: int, after: bool) -> int:
         if self._is_plain:
             return index + after
         if self._runs is None:
@@ -191,7 +225,9 @@ def clean(text: str) -> str:
 def _plain_forms(value: str) -> list[bytes]:
     """A value as it is, in hexadecimal, as JSON writes it, and as the view shows it where escapes are part of it."""
     data = _bytes(value)
-    forms = [data, data.hex().encode(), json.dumps(value)[1:-1].encode(), _ESCAPE.sub(_decoded, data)]
+    forms = [data, data.hex().encode(), json.dumps(value)[1:-1].encode()]
+    for _ in range(_MOST_LAYERS):
+        forms.append(_ESCAPE.sub(_decoded, forms[-1] if len(forms) > 3 else data))
     return [form for form in forms if len(form) >= LEAST_SECRET]
 
 
@@ -224,7 +260,7 @@ def _meaning(escape: bytes) -> bytes:
     if name == "decimal":
         return bytes([number]) if (number := int(letters)) < 128 else escape
     if name == "entity":
-        return _ENTITIES[letters]
+        return _ENTITIES.get(letters, escape)
     return b"\\" if name == "run" else letters if name == "same" else b""
 
 

@@ -236,3 +236,27 @@ def test_the_json_value_of_an_answer_is_found_by_the_same_rule() -> None:
         answer('It says {"n": 4}.', 'what is {"n": 4}?').json_value()
     with pytest.raises(ValueError, match="n"):
         answer('{"m": 4}').json_value()
+
+
+@pytest.mark.parametrize(
+    ("quotation", "material"),
+    [
+        ('{"n": "\\u00e9"}', '{"n": "é"}'),
+        ('{"n": "é"}', '{"n": "\\u00E9"}'),
+        ('{"n": "a/b"}', '{"n": "a\\/b"}'),
+        ('{"n": "\\ud83d\\ude00"}', '{"n": "😀"}'),
+        ('{"n": "a\u2028b"}', '{"n": "a\\u2028b"}'),
+        ('{"n": "a"}', json.dumps(json.dumps({"log": json.dumps({"n": "a"})}))),
+        ('{"n": "a\\nb"}', json.dumps({"log": json.dumps({"n": "a\nb"}, indent=2)})),
+        ('{"n": "C:\\\\x"}', json.dumps(json.dumps({"n": "C:\\x"}))),
+    ],
+)
+def test_a_quotation_counts_as_one_with_whatever_escapes_it_is_written(quotation: str, material: str) -> None:
+    value, problem = read_value(f"The file says {quotation}, I think.", lambda _: None, material)
+    assert value is None
+    assert problem is not None
+    assert "counts as a quotation" in problem
+
+
+def test_an_answer_that_differs_from_the_material_by_a_letter_is_no_quotation() -> None:
+    assert read_value('So it is {"n": "\\u00e8"}.', lambda _: None, '{"n": "é"}')[0] == {"n": "è"}

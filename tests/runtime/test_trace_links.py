@@ -100,7 +100,7 @@ def test_folders_are_made_and_everything_is_private(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "run.jsonl"
     store = path.with_name("run.jsonl.d")
     store.mkdir(parents=True, mode=0o755)
-    path.write_text("old")
+    path.write_text('{"event":"run"}\n')
     path.chmod(0o644)
     traced(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -125,3 +125,23 @@ def test_what_was_read_from_the_old_file_is_no_matter_to_the_new_one(tmp_path: P
     traced(path)
     assert rlm.replay(path, trace=path).value == "ok"
     assert rlm.replay(path).value == "ok"
+
+
+@pytest.mark.parametrize("content", ['{"id": "tool:a", "content": "a catalog"}\n', "10:00 a log\n", "{", "\n", "x"])
+def test_a_file_with_other_content_is_never_replaced_by_a_trace(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text(content)
+    if content == "{":  # a trace that was cut after its first byte
+        traced(path)
+        return
+    assert "it holds something else than a trace" in refused(path).message
+    assert path.read_text() == content
+    assert not (tmp_path / "run.jsonl.d").exists()
+
+
+def test_a_context_that_a_trace_would_replace_keeps_its_text(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text('{"time": 1}\n' * 10)
+    with pytest.raises(ConfigurationError, match="something else than a trace"):
+        rlm.complete("x", path, model=ScriptedProvider([OK]), trace=path)
+    assert path.read_text() == '{"time": 1}\n' * 10

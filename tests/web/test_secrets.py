@@ -7,8 +7,10 @@ import doctest
 import itertools
 import json
 import random
+import re
 import string
 import time
+import urllib.parse
 
 import pytest
 
@@ -132,3 +134,48 @@ def test_a_text_of_megabytes_is_scrubbed_in_time_that_grows_with_it() -> None:
 
 def test_lone_surrogates_are_replaced_and_pairs_joined() -> None:
     assert clean("a\ud800b\ud83d\ude00") == "a\ufffdb\U0001f600"
+
+
+def _entities(text: str) -> str:
+    return "".join(f"&#{ord(letter)};" for letter in text)
+
+
+COMPOSED = {
+    "entities of entities": _entities(KEY).replace("&", "&amp;"),
+    "entities three times": _entities(KEY).replace("&", "&amp;amp;"),
+    "named entities": KEY.replace("/", "&sol;")
+    .replace("+", "&plus;")
+    .replace("=", "&equals;")
+    .replace("_", "&lowbar;"),
+    "entities in a URL": urllib.parse.quote(_entities(KEY), safe=""),
+    "a URL in JSON": "".join(f"\\u0025{ord(letter):02x}" for letter in KEY),
+    "JSON in entities": "".join(f"&#92;u{ord(letter):04x}" for letter in KEY),
+    "JSON in a URL": urllib.parse.quote("".join(f"\\u{ord(letter):04x}" for letter in KEY), safe=""),
+    "escapes of JavaScript": "".join(f"%u{ord(letter):04x}" for letter in KEY),
+    "UTF-16 read as bytes": KEY.encode("utf-16-le").decode("latin-1"),
+    "UTF-16 in JSON": json.dumps(KEY.encode("utf-16-be").decode("latin-1")),
+    "folded lines": f"{KEY[:9]}\r\n   {KEY[9:]}",
+    "base64 in folded lines": "\n  ".join(re.findall(".{1,12}", base64.b64encode(KEY.encode()).decode())),
+}
+
+
+@pytest.mark.parametrize("what", COMPOSED)
+def test_escapes_inside_of_other_escapes_hide_no_key(what: str) -> None:
+    secrets, text = Secrets([KEY]), COMPOSED[what]
+    scrubbed = secrets.scrub(f"one {text} two")
+    told, waiting = "", ""
+    for letter in f"one {text} two":
+        waiting = secrets.scrub(waiting + letter)
+        ready = len(waiting) - secrets.held(waiting)
+        told, waiting = told + waiting[:ready], waiting[ready:]
+    for shown in (scrubbed, told + waiting):
+        rest = re.fullmatch(r"one \"?(.*?)=*\"? two", shown)
+        assert rest is not None, shown
+        left = rest[1].replace("\0", "").replace("\\u0000", "")
+        assert left.startswith(REDACTED)
+        assert len(left) <= len(REDACTED) + 1  # base64: the last letter has bits of what follows, too
+
+
+def test_text_with_escapes_of_escapes_and_no_key_stays() -> None:
+    text = "AT&amp;amp;T &eacute; %2525 %u00e9 \\\\u005cn \0\t&nbsp;"
+    assert Secrets([KEY]).scrub(text) == text

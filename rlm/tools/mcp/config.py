@@ -34,7 +34,12 @@ MAX_NAME = 100
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
-_TELLING = re.compile(r"auth|token|key|secret|passw|credential|cookie", re.IGNORECASE)
+_TELLING = re.compile(
+    r"auth|token|key|secret|passw|passphrase|pwd|credential|cookie|private|signature|dsn|connection"
+    r"|(?:^|_)(?:pat|pin)(?:$|_)",
+    re.IGNORECASE,
+)
+_WITH_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s/:@]{0,256}:(?P<password>[^\s/]{1,1024})@[^\s]*")
 _HARMLESS = frozenset({"accept", "accept-language", "content-type", "mcp-protocol-version", "user-agent"})
 """Headers whose values are no secrets, and may stand in any text."""
 
@@ -89,8 +94,20 @@ class StdioServer(Noun):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Values that nothing which comes from it may hold: those of ``env`` whose names tell that they are secret."""
-        return tuple(value.get_secret_value() for name, value in self.env.items() if _TELLING.search(name))
+        """Values that nothing from it may hold: those of ``env`` whose names tell that they are secret, URLs
+        in ``env`` and ``args`` that have a password, these passwords, and what follows ``--token`` and the like."""
+        env = {name: value.get_secret_value() for name, value in self.env.items()}
+        values = [value for name, value in env.items() if _TELLING.search(name)]
+        for option, argument in zip(("", *self.args), self.args, strict=False):
+            name, _, value = argument.partition("=")
+            if value and name.startswith("-") and _TELLING.search(name):
+                values.append(value)
+            elif option.startswith("-") and "=" not in option and _TELLING.search(option):
+                values.append(argument)
+        for value in (*env.values(), *self.args):
+            for url in _WITH_PASSWORD.finditer(value):
+                values += [url[0], url["password"], unquote(url["password"])]
+        return tuple(dict.fromkeys(values))
 
 
 class HTTPServer(Noun):
