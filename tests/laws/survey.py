@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -63,8 +64,8 @@ def evidence_of(case: Case) -> Evidence:
 def can_be_shown(case: Case) -> set[str]:
     """The units that can be shown, whatever the evidence: in a catalog without relations, the others are unavailable."""
     facts = facts_of(case)
-    bare = replace(case, policy=without(case.policy, "selected", "budget")) if case.units else case
-    negated = negated_of(bare)
+    bare = replace(case, policy=without(case.policy, "selected", "budget"))
+    negated = negated_of(bare) if re.search("use|avoid|without", case.text) else frozenset()
     wanted = [*facts.pinned, *facts.host]
     spared = {*facts.every_tool, *reached(wanted, lambda at: facts.needs.get(at, ()))}
     return viable(facts, facts.eligible - (negated - spared), facts.units)
