@@ -18,6 +18,8 @@ from tests.laws.facts import NARROWABLE, reached
 from tests.laws.generate import Case, cases, random_case, seeded_cases
 from tests.laws.survey import CATALOGS, Surveyed, allowed, facts_of, lawless, outcome, told_small
 
+pytestmark = pytest.mark.timeout(180 + CATALOGS / 2)
+
 ELSEWHERE = {"boosted", "vetoed", "example", "intent", "refused_by_wire", "over_tool_limit"}
 """Reasons that come from a host's own rules, that words of a description stand for, or that a provider's limits give
 (``tests/providers/test_limits_of_wires.py``)."""
