@@ -54,8 +54,9 @@ admit_together(Tier, Roots, Given, State0, State) :-
     append(Rejected1, Rejected0, Rejected),
     State = state(Admitted, Active, Rejected).
 
-%   all_fit(+Tier, +Roots, +Given, +Active, -Members) is semidet: where nothing supersedes anything, roots bring together
-%   what they bring one by one; so where all of that fits, each root does. One walk for all, however long their chains.
+%   all_fit(+Tier, +Roots, +Given, +Active, -Members) is semidet: where nothing supersedes anything, roots bring
+%   together what they bring one by one; so where all of that fits, each root does. One walk for all, however long their
+%   chains.
 all_fit(Tier, Roots, given(World, Bad), Active, Members) :-
     World = world(M, _, _, _, _, _),
     Tier \== pinned,

@@ -66,8 +66,8 @@ ping(Args, Args).
 		 *           CALLING            *
 		 *******************************/
 
-%   most_integer_bytes(?N): a thread that Python started has a limit of 0, which refuses what is longer than 1,000 bytes.
-%   rlm_hidden keeps a bit for each unit in one integer.
+%   most_integer_bytes(?N): a thread that Python started has a limit of 0, which refuses what is longer than 1,000
+%   bytes. rlm_hidden keeps a bit for each unit in one integer.
 most_integer_bytes(1_048_576).
 
 %!  rlm_start(+StackBytes:integer, -Version:integer) is det.

@@ -240,8 +240,9 @@ fall_round(Falling, Concerned, World, Bad0, Bad) =>
     falling(Is, World, Bad1, Next),
     fall_round(Next, Concerned, World, Bad1, Bad).
 
-%   named(+Is, +Concerned, +World, +Own, +Fallen, -Bad): the first reason of each unit in Fallen is the one that is nearest
-%   to what keeps a unit out itself (Own): not the one that was found first, which hangs on units that fell before.
+%   named(+Is, +Concerned, +World, +Own, +Fallen, -Bad): the first reason of each unit in Fallen is the one that is
+%   nearest to what keeps a unit out itself (Own): not the one that was found first, which hangs on units that fell
+%   before.
 named(Is, Concerned, World, Own, Fallen, Bad) :-
     findall(I, ( member(I, Is), get_assoc(I, Fallen, _) ), Out),
     naming(Out, Concerned, World, Fallen, Own, Bad).
@@ -294,8 +295,8 @@ all_reasons([I|Is], World, Fallen, Bad0, Bad) :-
     ),
     all_reasons(Is, World, Fallen, Bad1, Bad).
 
-%   unmet(+World, +Bad, +Named, +I, -Reason) is nondet: in the order of what I requires. Bad are the units that stand in for
-%   nothing, Named those whose reasons are known.
+%   unmet(+World, +Bad, +Named, +I, -Reason) is nondet: in the order of what I requires. Bad are the units that stand in
+%   for nothing, Named those whose reasons are known.
 unmet(World, Bad, Named, I, Reason) :-
     needs(World, I, Id, J),
     unmet_need(J, Id, World, Bad, Named, I, Reason).

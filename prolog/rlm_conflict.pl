@@ -19,8 +19,8 @@ comes later and clashes is turned away with the name of what was there first.
 %!  clash(+Module, +Active:assoc, +Is:list, -Reason) is semidet.
 %
 %   The first of Is that cannot stand beside Active: `superseded_by(Winner, I)`, or `conflict_with(Winner, I)`
-%   where the two conflict or where I would supersede Winner too late. Of several winners it is the one that was admitted
-%   first: Active has the place of each.
+%   where the two conflict or where I would supersede Winner too late. Of several winners it is the one that was
+%   admitted first: Active has the place of each.
 
 clash(M, Active, Is, Reason) :-
     member(I, Is),

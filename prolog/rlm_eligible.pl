@@ -14,7 +14,8 @@
 /** <module> May a unit be shown at all?
 
 Only the host's word counts here: what it denies, disables, grants and puts in scope, and what it says of a
-unit (visible, available); and what the wire of the request cannot carry. Nothing in a text or a description can reach these rules.
+unit (visible, available); and what the wire of the request cannot carry. Nothing in a text or a description can reach
+these rules.
 */
 
 %!  policy(+Args:dict, -Policy) is det.

@@ -48,8 +48,8 @@ explain_unit(Args, _{state: State, reasons: Dicts, words: Words}) :-
 
 %!  all_reasons(+Rejected:bool, +Decided:list(dict), +LookedAt:list(dict), -Reasons:list(dict)) is det.
 %
-%   The reasons for which a unit was turned away when the rules decided (Rejected), or for which it could not be shown, and
-%   then what else speaks against it or for it (explain_unit/2).
+%   The reasons for which a unit was turned away when the rules decided (Rejected), or for which it could not be shown,
+%   and then what else speaks against it or for it (explain_unit/2).
 
 all_reasons(_, [], LookedAt, Reasons) =>
     Reasons = LookedAt.

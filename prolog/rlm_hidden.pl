@@ -32,8 +32,8 @@ forward. Whatever counts units asks here which of them count.
 %!  hidden(+World, +Module, +Policy, +Forbidden:ordset, -Hidden:integer, -Count:integer, -Lacking:list) is det.
 %
 %   `World` (rlm_closure) has what the host and its rules say of this compile; `Forbidden` are the units that the user's
-%   text names, some of which the host's wishes spare. `Lacking` are the units that nothing keeps out but what they need,
-%   and those that may come in only with another unit in the place of one that cannot be shown.
+%   text names, some of which the host's wishes spare. `Lacking` are the units that nothing keeps out but what they
+%   need, and those that may come in only with another unit in the place of one that cannot be shown.
 
 hidden(World, M, Policy, Forbidden, Hidden, Count, Lacking) :-
     World = world(_, _, Extra, Negated, Vetoed, _),
@@ -63,8 +63,8 @@ hidden(World, M, Policy, Forbidden, Hidden, Count, Lacking) :-
     LackingBits is (Fallen \/ Hurt) /\ \Own /\ Known,
     bit_numbers(LackingBits, Lacking).
 
-%   barred(+M, +Policy, -Own, -Bits, -Hurt): what the policy alone keeps out (Own), with what needs that (Bits), and what
-%   needs any of these and may have another in its place (Hurt).
+%   barred(+M, +Policy, -Own, -Bits, -Hurt): what the policy alone keeps out (Own), with what needs that (Bits), and
+%   what needs any of these and may have another in its place (Hurt).
 barred(M, Policy, Own, Bits, Hurt) :-
     (   M:barred(Policy, Own0, Bits0, Hurt0)
     ->  Own = Own0,
@@ -136,8 +136,8 @@ fall(Level, M, Extra, Bits0, Bits) =>
     Bits1 is Bits0 \/ More,
     fall(Is, M, Extra, Bits1, Bits).
 
-%   hurt(+Level, +M, +Extra, +Hurt0, -Hurt): all that needs something in Level, through any number of steps; where nothing
-%   supersedes anything, fall/5 finds the same.
+%   hurt(+Level, +M, +Extra, +Hurt0, -Hurt): all that needs something in Level, through any number of steps; where
+%   nothing supersedes anything, fall/5 finds the same.
 hurt(Level, M, Extra, Hurt0, Hurt) :-
     (   M:above(_, _)
     ->  hurt_levels(Level, M, Extra, Hurt0, Hurt)

@@ -16,9 +16,10 @@
 
 /** <module> Letters, whatever the locale
 
-What is a letter, and which letter is the small one of another, is asked of the Unicode data of library(unicode), never of
-the C library: code_type/2, downcase_atom/2 and string_lower/2 answer by the locale of the process, and know ASCII only
-where that locale is not there. ASCII is decided here, in Prolog: in a Turkish locale even `I` has another small letter.
+What is a letter, and which letter is the small one of another, is asked of the Unicode data of library(unicode), never
+of the C library: code_type/2, downcase_atom/2 and string_lower/2 answer by the locale of the process, and know ASCII
+only where that locale is not there. ASCII is decided here, in Prolog: in a Turkish locale even `I` has another small
+letter.
 
     ?- folded_text('ΟΔΟΣ Straße Ärger ＡＢＣ', F).
     F = 'οδοσ strasse arger abc'.

@@ -67,7 +67,8 @@ origin_forget(M, I) :-
 
 %!  mixed(+Module, +View) is semidet.
 %
-%   Not all units that count in the view are from one place, and some are a stranger's: it could stand in somebody's way.
+%   Not all units that count in the view are from one place, and some are a stranger's: it could stand in somebody's
+%   way.
 
 mixed(M, View) :-
     M:brought(Origin, _),

@@ -59,8 +59,8 @@ selection_reply(M, Selection, Reply) :-
                vetoed: VetoedIds, ranked: RankedIds, scores: Scores, ranks: Ranks, raised: RaisedRows, sources: Sources,
                floor: Floor, relative_floor: Relative }.
 
-%   ids_scores(+Ranked, +M, +View, +Rank, -Ids, -Scores, -Ranks): a unit that cannot be shown stands beside the one whose
-%   rank it has.
+%   ids_scores(+Ranked, +M, +View, +Rank, -Ids, -Scores, -Ranks): a unit that cannot be shown stands beside the one
+%   whose rank it has.
 ids_scores([], _, _, _, [], [], []).
 ids_scores([c(I, Score, _, _)|Ranked], M, View, Rank0, [Id|Ids], [Score|Scores], [Rank0|Ranks]) :-
     unit_id(M, I, Id),

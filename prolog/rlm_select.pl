@@ -97,8 +97,8 @@ decide(M, Args, selection(Args, View, Evidence, Ranked, Floors, Forbidden, World
     admit_limited(Suggested, 0, given(World, BadSuggested), S4, State),
     told(World, Considered, Bad, Told).
 
-%   told(+World, +Considered, +Bad, -Told): the reasons that are told of units that are not viable. What keeps a unit out
-%   itself is told of every unit in the same way, candidate or not; here only of those that stood for admission.
+%   told(+World, +Considered, +Bad, -Told): the reasons that are told of units that are not viable. What keeps a unit
+%   out itself is told of every unit in the same way, candidate or not; here only of those that stood for admission.
 told(World, Considered, Bad, Told) :-
     list_to_ord_set(Considered, Stood),
     findall(I-Reasons,
@@ -128,8 +128,8 @@ read_turn(M, Args, read(Reading, Forbidden, Policy, Host, Lacking), View, Count,
 
 %!  analyse(+Args:dict, -Analysis:dict) is det.
 %
-%   What a scorer outside needs to count the words of a turn (rlm_evidence:analysis/5), and the numbers of the units that
-%   cannot be shown (`hidden`), which make no word common.
+%   What a scorer outside needs to count the words of a turn (rlm_evidence:analysis/5), and the numbers of the units
+%   that cannot be shown (`hidden`), which make no word common.
 
 analyse(Args, Analysis) :-
     catalog_module(Args.catalog, M),
@@ -248,8 +248,8 @@ suggested(World, state(Admitted, Active, _), Suggested) :-
                 *            WORLD             *
                 *******************************/
 
-%   host_world(...): what rlm_closure needs to know of the host's wishes, put together. What the host's wishes require can
-%   be stood in for by what the host wants too, or else by any unit that may be shown, by priority and id: whether a
+%   host_world(...): what rlm_closure needs to know of the host's wishes, put together. What the host's wishes require
+%   can be stood in for by what the host wants too, or else by any unit that may be shown, by priority and id: whether a
 %   wish comes true is for no text to say.
 host_world(M, Policy, rules(Vetoed, Needs), Premises, Pinned, Selected, World) :-
     append(Premises, Needs, Pairs0),
@@ -287,8 +287,8 @@ widened(world(M, _, Extra, _, Vetoed, _), Policy, Mode, Firm, Negated, Ranked, W
     ),
     World = world(M, Policy, Extra, Negated, Vetoed, Candidates).
 
-%   negated(+M, +Mode, +Forbidden, +Host, +Wanted, +State, -Negated): what the user's words forbid never reaches what the
-%   host pinned or selected, nor what that needs, nor what came in for it; in `all_tools` it reaches no tool.
+%   negated(+M, +Mode, +Forbidden, +Host, +Wanted, +State, -Negated): what the user's words forbid never reaches what
+%   the host pinned or selected, nor what that needs, nor what came in for it; in `all_tools` it reaches no tool.
 negated(_, _, [], _, _, _, Negated) =>
     Negated = [].
 negated(M, Mode, Forbidden, Host, Wanted, state(_, Active, _), Negated) =>

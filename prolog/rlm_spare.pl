@@ -26,7 +26,8 @@ Ranks stay as they are: who is spared stands after those who need it not, and sa
 %!  ranked(+Module, +View, +Count, +Reading, +Evidence, -Ranked, -Floors) is det.
 %
 %   The units whose evidence suffices, best first (rlm_rank), and after them those who are spared. `Evidence` is that of
-%   all units, `View` is of all units, `Count` of which cannot be shown. Where there are more than the candidate limit takes, those who are first in a view of theirs come first.
+%   all units, `View` is of all units, `Count` of which cannot be shown. Where there are more than the candidate limit
+%   takes, those who are first in a view of theirs come first.
 %
 %   @error more_words, more_views(Views), where a scorer outside left out what could matter
 
