@@ -152,14 +152,14 @@ def error_from(problem: BaseException, subject: str) -> RlmError:
     if issubclass(type(cause), RlmError):
         return cast(RlmError, cause)
     _log_traceback(f"{subject} failed", problem)
-    said, detail = exception_text(cause), {"exception": exception_name(cause)}
+    words, detail = exception_text(cause), {"exception": exception_name(cause)}
     if issubclass(type(cause), MemoryError):
-        return RlmError("out_of_memory", f"{subject}: the memory was not enough: {said}", detail)
+        return RlmError("out_of_memory", f"{subject}: the memory was not enough: {words}", detail)
     if issubclass(type(cause), OSError):
         number = cast(OSError, cause).errno
         remedy = "; raise the limit (ulimit -n) or close files" if number in _NO_FILES else ""
-        return RlmError("system_error", f"{subject}: the operating system refused: {said}{remedy}", detail)
-    return RlmError("internal_error", f"{subject}: {said}; the traceback is in the log 'rlm.boundary'", detail)
+        return RlmError("system_error", f"{subject}: the operating system refused: {words}{remedy}", detail)
+    return RlmError("internal_error", f"{subject}: {words}; the traceback is in the log 'rlm.boundary'", detail)
 
 
 def principal(problem: BaseException) -> BaseException:

@@ -319,8 +319,8 @@ def _of(problem: Exception, path: Name, kind: str = "unreadable") -> FileError:
 
 
 def _too_large(path: Name, most: int, size: int | None = None) -> FileError:
-    has = "it has" if size is None else f"it has {size:,} bytes,"
-    return _error("too_large", path, f"{has} more than {most:,} bytes" if size is None else f"{has} more than {most:,}")
+    has = f"more than {most:,} bytes" if size is None else f"{size:,} bytes, more than {most:,}"
+    return _error("too_large", path, f"it has {has}")
 
 
 def _error(kind: str, path: Name, why: str) -> FileError:

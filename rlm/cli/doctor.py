@@ -19,7 +19,7 @@ from typing import Any
 from rlm import __version__, resources
 from rlm.compiler.vocabulary import VOCABULARIES, Vocabulary, source_of
 from rlm.errors import EngineError, RlmError
-from rlm.model.versions import satisfies
+from rlm.model.versions import installed, satisfies
 from rlm.providers import local
 from rlm.symbolic import locate
 
@@ -52,7 +52,7 @@ def report() -> dict[str, Any]:
     model = _local_model()
     missing += prolog_missing
     missing += [
-        _lacks(f"Python package {name}", f"pip install '{DISTRIBUTION}'") for name in CORE if _version(name) is None
+        _lacks(f"Python package {name}", f"pip install '{DISTRIBUTION}'") for name in CORE if installed(name) is None
     ]
     missing += [
         _lacks(f"extra {name} ({', '.join(extra['lacks'])})", extra["get"], needed=False)
@@ -70,7 +70,7 @@ def report() -> dict[str, Any]:
             "rlm": __version__,
             "python": platform.python_version(),
             "swi_prolog": prolog["version"],
-            **{name: _version(name) for name in CORE},
+            **{name: installed(name) for name in CORE},
         },
         "platform": platform.platform(),
         "paths": {**paths, **prolog["paths"]},
@@ -120,13 +120,6 @@ def _counted(found: dict[str, Any]) -> str:
 
 def _lacks(what: str, get: str, *, needed: bool = True) -> dict[str, Any]:
     return {"what": what, "get": get, "needed": needed}
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _paths() -> tuple[dict[str, str | None], list[dict[str, Any]]]:
@@ -198,7 +191,7 @@ def _extras() -> dict[str, dict[str, Any]]:
     for line in required:
         found = re.match(r"([A-Za-z0-9._-]+)([^;]*).*extra *== *[\"']([A-Za-z0-9._-]+)[\"']", line)
         if found and found[3] != "dev":
-            version, wanted = _version(found[1]), re.sub(r"[\s()]|\[[^]]*\]", "", found[2])
+            version, wanted = installed(found[1]), re.sub(r"[\s()]|\[[^]]*\]", "", found[2])
             packages.setdefault(found[3], {})[found[1]] = version
             missing = lacks.setdefault(found[3], [])
             if version is None:

@@ -106,21 +106,21 @@ def _members(value: Any, now: datetime.datetime) -> Iterator[float]:
 
 
 def _waits_of(item: dict[Any, Any], now: datetime.datetime) -> Iterator[float]:
-    for name, said in list(item.items())[:_MOST_ITEMS]:
+    for name, member in list(item.items())[:_MOST_ITEMS]:
         plain = str(name).lower().replace("-", "_")
         factor = 0.001 if plain in _MILLISECONDS_NAMES else 1.0
         if factor == 1.0 and plain not in _SECONDS_NAMES:
             continue
-        seconds = _seconds(said, now) if isinstance(said, str) else _finite(said)
+        seconds = _seconds(member, now) if isinstance(member, str) else _finite(member)
         if seconds is not None:
             yield seconds * factor
 
 
-def _finite(said: Any) -> float | None:
-    if not isinstance(said, int | float) or isinstance(said, bool):
+def _finite(figure: Any) -> float | None:
+    if not isinstance(figure, int | float) or isinstance(figure, bool):
         return None
     try:
-        number = float(said)
+        number = float(figure)
     except OverflowError:
         return MOST_SECONDS
     return number if math.isfinite(number) and number >= 0 else None
@@ -129,9 +129,9 @@ def _finite(said: Any) -> float | None:
 def _reset(headers: Mapping[str, str], now: datetime.datetime) -> float | None:
     """Until the latest reset of those limits of which a header says that nothing remains."""
     waits = []
-    for name, said in headers.items():
+    for name, number in headers.items():
         lowered = name.lower()
-        if "ratelimit" not in lowered or "remaining" not in lowered or not re.fullmatch(r"0+(\.0+)?", said.strip()):
+        if "ratelimit" not in lowered or "remaining" not in lowered or not re.fullmatch(r"0+(\.0+)?", number.strip()):
             continue
         reset = headers.get(lowered.replace("remaining", "reset"), "").strip()
         seconds = _seconds(reset, now)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rlm.errors import ConfigurationError
+from rlm.errors import ConfigurationError, valid_text
 from rlm.providers.anthropic_strict import output_schema
 from rlm.providers.base import ProviderReply, ProviderRequest, ToolCall, encoded
 from rlm.providers.endings import ending
 from rlm.providers.usage import anthropic_usage
-from rlm.providers.wire import NotAReply, clean
+from rlm.providers.wire import NotAReply
 
 _INSTRUCTING = ("system", "developer")
 
@@ -52,7 +52,7 @@ def decode_reply(value: Any, request_id: str | None) -> ProviderReply:
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
         raise NotAReply("content: expected a list of objects")
     calls = [(place, block) for place, block in enumerate(content) if block.get("type") == "tool_use"]
-    text, usage = clean("".join(_text(block) for block in content)), value.get("usage")
+    text, usage = valid_text("".join(_text(block) for block in content)), value.get("usage")
     finish, stop_word = ending(value.get("stop_reason"), failure=value.get("error"), text=text, usage=usage)
     return ProviderReply(
         text=text,
@@ -60,8 +60,8 @@ def decode_reply(value: Any, request_id: str | None) -> ProviderReply:
         finish_reason=finish,
         stop_word=stop_word,
         usage=anthropic_usage(usage),
-        model=clean(str(value.get("model") or "")),
-        request_id=request_id or (clean(value["id"]) if isinstance(value.get("id"), str) else None),
+        model=valid_text(str(value.get("model") or "")),
+        request_id=request_id or (valid_text(value["id"]) if isinstance(value.get("id"), str) else None),
     )
 
 
@@ -102,7 +102,7 @@ def _tool_call(block: dict[str, Any], place: int) -> ToolCall:
         raise NotAReply(f"content[{place}].name: expected a name")
     arguments = given if isinstance(given, str) else json.dumps(given or {}, ensure_ascii=False)
     call_id = own_id if isinstance(own_id, str) and own_id else f"call_{place}"
-    return ToolCall(id=clean(call_id), name=clean(name), arguments=clean(arguments or "{}"))
+    return ToolCall(id=valid_text(call_id), name=valid_text(name), arguments=valid_text(arguments or "{}"))
 
 
 def _unsupported(what: str, field: str) -> ConfigurationError:

@@ -14,9 +14,8 @@ import anyio.lowlevel
 import httpx
 import pydantic
 
-from rlm.errors import ConfigurationError
-from rlm.web.logs import scrub_logs
-from rlm.web.proxies import Proxy, proxy_for, trusted, unusable_proxy
+from rlm.web.logs import loggers_of, scrub_logs
+from rlm.web.proxies import made, proxy_for, trusted
 
 if TYPE_CHECKING:
     import ssl
@@ -31,7 +30,7 @@ _HEADERS = {
 }
 
 
-scrub_logs("httpx", *(f"httpcore.{name}" for name in ("connection", "http11", "http2", "proxy", "socks")))
+scrub_logs(*loggers_of("httpx", "httpcore"))
 
 
 class Connections:
@@ -81,13 +80,12 @@ class Connections:
 
     def _new_client(self) -> httpx.AsyncClient:
         """Raises: ConfigurationError ``invalid_proxy``, ``invalid_certificates``."""
-        proxy = proxy_for(self._url)
         return httpx.AsyncClient(
             verify=_tls(),
             follow_redirects=False,
             timeout=httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
             trust_env=False,  # httpx would read the proxies of every scheme, and raise for each that it cannot use
-            proxy=_usable(proxy) if proxy is not None else None,
+            proxy=made(proxy_for(self._url), httpx.Proxy, httpx.InvalidURL),
             headers=self._headers,
         )
 
@@ -113,15 +111,6 @@ class _Kept:
     def __init__(self, client: httpx.AsyncClient) -> None:
         self.client = client
         self.users = 0
-
-
-def _usable(proxy: Proxy) -> httpx.Proxy:
-    failure: ConfigurationError
-    try:
-        return httpx.Proxy(proxy.url)
-    except (httpx.InvalidURL, ValueError):
-        failure = unusable_proxy(proxy, "its value is not a URL")
-    raise failure
 
 
 @cache

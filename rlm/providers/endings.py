@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from rlm.errors import valid_text
 from rlm.providers.base import FinishReason
-from rlm.providers.wire import FailedReply, clean
+from rlm.providers.wire import FailedReply
 
 _WORDS: dict[FinishReason, str] = {
     "stop": "stop end_turn stop_sequence eos eos_token stop_token complete completed end finish finished",
@@ -50,4 +51,4 @@ def ending(word: Any, *, failure: Any = None, text: str = "", usage: Any = None)
     if plain in _FAILED:
         raise FailedReply({"message": f"the reply ended with {plain!r}"}, text, usage)
     reason = _REASONS.get(plain)
-    return (reason, "") if reason is not None else ("unknown", clean(str(word))[:MOST_WORD])
+    return (reason, "") if reason is not None else ("unknown", valid_text(str(word))[:MOST_WORD])

@@ -157,9 +157,9 @@ class Exchange:
         if 300 <= self.status < 400:
             target = _host(self._header("location") or "")
             raise Broken("redirected", f"HTTP {self.status} to {target}: not followed", self.status)
-        said = content.value.get("error") if isinstance(content.value, dict) else None
-        if self.status >= 400 or said:
-            raise self._refusal(content, said)
+        error = content.value.get("error") if isinstance(content.value, dict) else None
+        if self.status >= 400 or error:
+            raise self._refusal(content, error)
         if content.value is None:
             raise self._no_json("no JSON", content)
         return content.value
@@ -180,9 +180,9 @@ class Exchange:
         """Add one event; whether it was the last one."""
         if content.value == _DONE:
             return True
-        said = content.value.get("error") if isinstance(content.value, dict) else None
-        if said:
-            failure = self._refusal(content, said)
+        error = content.value.get("error") if isinstance(content.value, dict) else None
+        if error:
+            failure = self._refusal(content, error)
             failure.status = self.status  # whatever is said in it: something was answered, and has its cost
             raise failure
         if content.value is None:
@@ -192,9 +192,9 @@ class Exchange:
 
     # refusals
 
-    def _refusal(self, content: Content, said: Any) -> Broken:
-        status = status_of(said, self.status)
-        code, message = code_and_message(said)
+    def _refusal(self, content: Content, error: Any) -> Broken:
+        status = status_of(error, self.status)
+        code, message = code_and_message(error)
         wait, may_pass = advice(self._reply.headers, content.value, message or content.excerpt)
         return Broken(
             kind_of(status, code, message or content.excerpt, wait),

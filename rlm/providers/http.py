@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from rlm.errors import ConfigurationError, ProviderError
+from rlm.errors import ConfigurationError, ProviderError, valid_text
 from rlm.providers.connections import Connections, Signature
 from rlm.providers.credentials import Credentials
 from rlm.providers.exchange import Broken, Exchange
 from rlm.providers.faults import RETRYABLE, shown, tls_fault
-from rlm.providers.wire import Assembly, Told, clean
+from rlm.providers.wire import Assembly, Told
 from rlm.web.logs import secrets_in_logs
 from rlm.web.proxies import proxy_for
 from rlm.web.secrets import NO_SECRETS, Secrets, changed
@@ -89,8 +89,8 @@ class Endpoint:
     ) -> ProviderError:
         """A ProviderError of this endpoint, with nothing in it that ``secrets`` holds."""
         known = {name: value for name, value in detail.items() if value is not None}
-        where = {"provider": self.name, "base_url": self.base_url, **changed(secrets.scrub(known), clean)}
-        message = f"{self.name}: {clean(secrets.scrub(what))}"
+        where = {"provider": self.name, "base_url": self.base_url, **changed(secrets.scrub(known), valid_text)}
+        message = f"{self.name}: {valid_text(secrets.scrub(what))}"
         return ProviderError(kind, message, where, status=status, retryable=kind in RETRYABLE)
 
     async def open(self) -> None:
@@ -127,7 +127,7 @@ class Endpoint:
             failure = self._broken_line(problem, secrets, proxy.variable if proxy else None)
         if assembly is not None and assembly.text:
             text = secrets.scrub(assembly.text)
-            failure.detail["partial_text"] = shown(clean(text[: len(text) - secrets.held(text)]))
+            failure.detail["partial_text"] = shown(valid_text(text[: len(text) - secrets.held(text)]))
         raise failure  # out here, so that no exception or frame that saw the reply hangs on it
 
     def _broken_line(self, problem: Exception, secrets: Secrets, proxy: str | None) -> ProviderError:

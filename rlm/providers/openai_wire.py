@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from rlm.errors import ConfigurationError
+from rlm.errors import ConfigurationError, valid_text
 from rlm.providers.base import ProviderReply, ProviderRequest, ToolCall, encoded
 from rlm.providers.endings import ending
 from rlm.providers.openai_strict import has_object_root, is_strict, without_siblings
 from rlm.providers.usage import openai_usage
-from rlm.providers.wire import NotAReply, clean
+from rlm.providers.wire import NotAReply
 
 OutputLimit = Literal["max_tokens", "max_completion_tokens"]
 """How an endpoint spells the limit on output tokens: OpenAI's own newer models refuse the older name, and many
@@ -67,7 +67,7 @@ def decode_reply(value: Any, request_id: str | None) -> ProviderReply:
     if not isinstance(message, dict):
         ending(choice.get("finish_reason"), failure=failure, usage=usage)
         raise NotAReply("choices[0].message: expected an object")
-    text = clean(content_text(message.get("content")))
+    text = valid_text(content_text(message.get("content")))
     finish, stop_word = ending(choice.get("finish_reason"), failure=failure, text=text, usage=usage)
     calls = message.get("tool_calls") or []
     if not isinstance(calls, list):
@@ -78,11 +78,11 @@ def decode_reply(value: Any, request_id: str | None) -> ProviderReply:
         text=text,
         tool_calls=tool_calls,
         finish_reason="refusal" if refusal else "tool_calls" if tool_calls and finish == "stop" else finish,
-        refusal=clean(refusal),
+        refusal=valid_text(refusal),
         stop_word=stop_word,
         usage=openai_usage(usage),
-        model=clean(str(value.get("model") or "")),
-        request_id=request_id or (clean(value["id"]) if isinstance(value.get("id"), str) else None),
+        model=valid_text(str(value.get("model") or "")),
+        request_id=request_id or (valid_text(value["id"]) if isinstance(value.get("id"), str) else None),
     )
 
 
@@ -118,4 +118,4 @@ def _tool_call(call: Any, place: int) -> ToolCall:
         raise NotAReply(f"choices[0].message.tool_calls[{place}].function.arguments: expected JSON text")
     own_id = call.get("id")
     call_id = own_id if isinstance(own_id, str) and own_id else f"call_{place}"
-    return ToolCall(id=clean(call_id), name=clean(name), arguments=clean(arguments or "{}"))
+    return ToolCall(id=valid_text(call_id), name=valid_text(name), arguments=valid_text(arguments or "{}"))

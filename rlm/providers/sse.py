@@ -6,13 +6,11 @@ times and comments are passed over: the replies that are read here say everythin
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
-
-
-_MARK = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
@@ -52,7 +50,7 @@ class EventStream:
         line = bytes(self._line)
         self._line.clear()
         if not self._begun:
-            line, self._begun = line.removeprefix(_MARK), True
+            line, self._begun = line.removeprefix(codecs.BOM_UTF8), True
         field, _, value = line.partition(b":")
         if field == b"data":
             self._data.append(value.removeprefix(b" "))
@@ -64,4 +62,4 @@ class EventStream:
 
 def looks_like_events(body: bytes) -> bool:
     """Whether a body whose type says otherwise is a stream of events."""
-    return body.removeprefix(_MARK).lstrip().startswith(_FIELDS)
+    return body.removeprefix(codecs.BOM_UTF8).lstrip().startswith(_FIELDS)

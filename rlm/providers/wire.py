@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from rlm.web.secrets import NO_SECRETS, Secrets
-from rlm.web.secrets import clean as clean
 
 OnText = Callable[[str], None]
 """Called on the event loop with the reply's text, piece by piece as it arrives. The pieces joined are the text."""

@@ -24,8 +24,7 @@ from rlm.model.plan import Ending, Failed, Final, Frame, Observe, PlanError, Pla
 from rlm.model.policy import Policy, covers
 from rlm.model.turn import Message
 from rlm.model.unit import CALLABLE
-from rlm.runtime.answer import Projection
-from rlm.runtime.completion import error_of
+from rlm.runtime.answer import Projection, error_of
 from rlm.runtime.context.arguments import ACTIONS
 from rlm.runtime.conversation import MAX_SHOWN, Conversation, inputs_text
 from rlm.runtime.ledger import Account

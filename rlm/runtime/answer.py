@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal
 
 import pydantic
@@ -11,8 +12,7 @@ from pydantic import Field
 from rlm.errors import ProviderError, RlmError, RunError
 from rlm.model.base import plain
 from rlm.providers.base import FinishReason, Usage
-from rlm.runtime.plan.schemas import mismatch
-from rlm.runtime.plan.validate import problem_of_json
+from rlm.runtime.plan.validate import problem_of_value
 from rlm.runtime.reply_json import read_value
 
 
@@ -100,16 +100,10 @@ class Answer(Outcome):
         text = self.unwrap()
         if not self.whole:
             raise ValueError(f"the reply is not whole: it ended with {self.finish_reason!r}")
-        value, problem = read_value(text, self._problem, self.material)
+        value, problem = read_value(text, partial(problem_of_value, self.form), self.material)
         if problem is not None:
             raise ValueError(f"no JSON value in the reply: {problem}")
         return value
-
-    def _problem(self, value: Any) -> str | None:
-        no_json = problem_of_json(value)
-        if no_json is not None:
-            return str(no_json)
-        return None if self.form is None else mismatch(self.form, value)
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as JSON data, without the view."""

@@ -10,8 +10,6 @@ from pydantic import Field
 from rlm.model.budget import Spent
 from rlm.runtime.answer import Outcome, Projection, error_of
 
-__all__ = ["Completion", "Status", "error_of"]
-
 Status = Literal["ok", "partial", "failed"]
 
 

@@ -18,13 +18,12 @@ import anyio
 
 from rlm.boundary import host_code
 from rlm.compiler.tokens import counter
-from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError
+from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError, valid_text
 from rlm.model.base import Noun
 from rlm.model.policy import DEFAULT_TOKENIZER
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest, Usage
 from rlm.providers.prices import Price
 from rlm.providers.retry import Retry
-from rlm.providers.wire import clean
 from rlm.runtime.bill import Bill
 from rlm.runtime.ledger import Account, Reservation
 
@@ -168,9 +167,9 @@ def _settled(problem: RlmError, reservation: Reservation, passage: Passage) -> B
 
 def _usage_in(problem: RlmError) -> Usage:
     """What a server said that a failed answer took."""
-    said = problem.detail.get("usage") if isinstance(problem, ProviderError) else None
+    usage = problem.detail.get("usage") if isinstance(problem, ProviderError) else None
     try:
-        return Usage(**said) if isinstance(said, dict) else Usage()
+        return Usage(**usage) if isinstance(usage, dict) else Usage()
     except (ConfigurationError, TypeError):
         return Usage()
 
@@ -260,7 +259,7 @@ def _sound(provider: Provider, reply: Any) -> ProviderReply:
     if not isinstance(reply, ProviderReply):
         what = f"{provider.name} gave {type(reply).__name__} where a ProviderReply is wanted"
         raise ProviderError("malformed_reply", what, {"provider": provider.name})
-    text = clean(reply.text)
+    text = valid_text(reply.text)
     return reply if text == reply.text else reply.model_copy(update={"text": text})
 
 

@@ -19,13 +19,12 @@ from rlm.compiler.foreign import Foreign, message, text_block, words
 from rlm.errors import RlmError, RunError, ToolError
 from rlm.model.policy import covers
 from rlm.model.turn import Message
-from rlm.runtime.completion import error_of
+from rlm.runtime.answer import error_of
 from rlm.runtime.context.blocks import context_blocks
 from rlm.runtime.plan import Material, Prompt, Woven, current_step, words_in
 from rlm.runtime.plan.expressions import size_of, units_of
 from rlm.runtime.plan.machine import UNITS_PER_STEP
-from rlm.runtime.plan.schemas import mismatch
-from rlm.runtime.plan.validate import problem_of_json
+from rlm.runtime.plan.validate import problem_of_value
 from rlm.runtime.reply_json import material_of, read_value, without_thoughts
 from rlm.runtime.roles import CALLING, CONTEXT, MODEL, RECURSE, TOOL, Role, own_units
 from rlm.runtime.run import Asked
@@ -149,7 +148,7 @@ class Operations:
         if schema is None:
             return without_thoughts(reply.text)
         for attempt in range(self.run.options.max_repairs + 1):
-            value, problem = read_value(reply.text, partial(_problem, schema), material)
+            value, problem = read_value(reply.text, partial(problem_of_value, schema), material)
             if problem is None:
                 return value
             if attempt < self.run.options.max_repairs:
@@ -302,9 +301,3 @@ def _of_a_tool(problem: RlmError, tool: Tool) -> RlmError:
     if isinstance(problem, RunError) and problem.terminal:
         return ToolError(problem.kind, f"{tool.id}: {problem.message}", problem.detail)
     return problem
-
-
-def _problem(schema: dict[str, Any], value: Any) -> str | None:
-    """What is wrong with a value that should follow a schema."""
-    no_json = problem_of_json(value)  # Python reads NaN, lone surrogates and any depth as JSON
-    return mismatch(schema, value) if no_json is None else str(no_json)

@@ -21,8 +21,9 @@ from rlm.model.budget import Spent
 from rlm.providers.base import NothingOpen, ProviderReply, ProviderRequest, Usage, Wire
 from rlm.providers.prices import Price
 from rlm.providers.retry import Retry
+from rlm.runtime.answer import error_of
 from rlm.runtime.cancel import CancelToken
-from rlm.runtime.completion import Completion, error_of
+from rlm.runtime.completion import Completion
 from rlm.runtime.halts import Halt, Halts
 from rlm.runtime.ledger import COUNTED, Account, Reservation
 from rlm.runtime.plan import Limit

@@ -10,12 +10,11 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from rlm import resources
-from rlm.errors import EngineError
+from rlm import files, resources
+from rlm.errors import EngineError, FileError
 from rlm.symbolic import janus
 from rlm.symbolic.values import STACK_BYTES
 
@@ -26,6 +25,7 @@ _RESEND_SECONDS = 0.05
 _GENTLE_SIGNALS = 10
 _STOP_SECONDS = 5.0
 _LEAST_STACK_BYTES = 8 * 1024 * 1024
+_MOST_STATM_BYTES = 4096
 _numbers = itertools.count(1)
 
 
@@ -246,8 +246,8 @@ def _stack_bytes() -> int:
         most, _ = resource.getrlimit(resource.RLIMIT_AS)
         if most == resource.RLIM_INFINITY:
             return STACK_BYTES
-        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    except (ImportError, OSError, ValueError, IndexError):  # no /proc
+        taken = int(files.read_text("/proc/self/statm", _MOST_STATM_BYTES).split()[0]) * resource.getpagesize()
+    except (ImportError, OSError, FileError, ValueError, IndexError):  # no /proc
         return STACK_BYTES
     return min(STACK_BYTES, max(_LEAST_STACK_BYTES, (most - taken) // 4))
 

@@ -6,6 +6,7 @@ A server may pack a body although it was asked not to. One layer of gzip or defl
 
 from __future__ import annotations
 
+import codecs
 import re
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -123,7 +124,6 @@ class _Inflater:
                 return
 
 
-_MARK = b"\xef\xbb\xbf"
 _SURROGATES = re.compile(
     rb"(?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     rb"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
@@ -134,7 +134,7 @@ _OPEN_END = re.compile(rb"(?:\\+u[dD][89abAB][0-9a-fA-F]{2})?(?:\\+(?:u[0-9a-fA-
 
 def cleaned_json(body: bytes) -> bytes:
     """JSON text that strict readers take: valid UTF-8, without a byte order mark and escapes of lone surrogates."""
-    body = body.removeprefix(_MARK)
+    body = body.removeprefix(codecs.BOM_UTF8)
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:

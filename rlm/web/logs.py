@@ -32,6 +32,11 @@ class _Scrubber(logging.Filter):
 _SCRUBBER = _Scrubber()
 
 
+def loggers_of(client: str, core: str) -> tuple[str, ...]:
+    """Return the names of the loggers of an HTTP client and of what it is built on: ``httpx`` and ``httpcore``."""
+    return (client, *(f"{core}.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")))
+
+
 def scrub_logs(*names: str) -> None:
     """Have these loggers scrub what they log during an exchange. Twice is no error."""
     for name in names:

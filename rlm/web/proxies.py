@@ -11,6 +11,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies
@@ -77,7 +78,23 @@ def trusted(make: Callable[[], T]) -> T:
     )
 
 
-def unusable_proxy(proxy: Proxy, why: str) -> ConfigurationError:
+def made(proxy: Proxy | None, make: Callable[[str], T], invalid: type[Exception]) -> T | None:
+    """Return what an HTTP library makes of the proxy's URL; None for a direct connection.
+
+    Args:
+        make: the library's class of proxies.
+        invalid: what it raises for a URL that it cannot read.
+
+    Raises: ConfigurationError ``invalid_proxy``, which names the variable and never its value.
+    """
+    if proxy is None:
+        return None
+    with suppress(invalid, ValueError):  # raised outside: those exceptions hold the URL, and with it the password
+        return make(proxy.url)
+    raise _unusable(proxy, "its value is not a URL")
+
+
+def _unusable(proxy: Proxy, why: str) -> ConfigurationError:
     """The error for a proxy that cannot be used."""
     remedy = f"set {proxy.variable} to a URL like http://proxy.example:3128, or unset it"
     return ConfigurationError("invalid_proxy", f"{proxy.variable}: {why}; {remedy}", {"variable": proxy.variable})
@@ -100,16 +117,16 @@ def _checked(url: str, variable: str) -> Proxy:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise unusable_proxy(proxy, "its value is not a URL") from None
+        raise _unusable(proxy, "its value is not a URL") from None
     if parts.scheme not in _SCHEMES:
-        raise unusable_proxy(proxy, f"scheme {parts.scheme[:20]!r} is not one of {', '.join(_SCHEMES)}")
+        raise _unusable(proxy, f"scheme {parts.scheme[:20]!r} is not one of {', '.join(_SCHEMES)}")
     if not host:
-        raise unusable_proxy(proxy, "its value has no host")
+        raise _unusable(proxy, "its value has no host")
     if not _HOST.fullmatch(host) or port == 0 or not url.isprintable() or " " in url:
-        raise unusable_proxy(proxy, "its value is not a URL")
+        raise _unusable(proxy, "its value is not a URL")
     if parts.scheme.startswith("socks") and importlib.util.find_spec("socksio") is None:
         why = "a SOCKS proxy needs the package 'socksio' (pip install socksio)"
-        raise unusable_proxy(proxy, why)
+        raise _unusable(proxy, why)
     return Proxy(url, variable, unquote(parts.password or ""))
 
 

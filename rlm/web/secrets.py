@@ -215,13 +215,6 @@ def changed(value: Any, change: Callable[[str], str]) -> Any:
     return top[0]
 
 
-def clean(text: str) -> str:
-    """``text`` with lone surrogates, which JSON can smuggle in and UTF-8 cannot carry, replaced."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def _plain_forms(value: str) -> list[bytes]:
     """A value as it is, in hexadecimal, as JSON writes it, and as the view shows it where escapes are part of it."""
     data = _bytes(value)

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rlm.errors import valid_text
 from rlm.providers.sse import EventStream
-from rlm.providers.wire import Told, clean
+from rlm.providers.wire import Told
 
 
 def pieces(body: bytes, cuts: list[int]) -> Iterator[bytes]:
@@ -90,7 +91,7 @@ def test_what_is_told_in_pieces_is_the_clean_text(given_pieces: list[str]) -> No
     told = Told(heard.append)
     for piece in given_pieces:
         told.add(piece)
-    whole = clean("".join(given_pieces))
+    whole = valid_text("".join(given_pieces))
     told.rest(whole)
     assert "".join(heard) == whole
     assert all(heard)

@@ -15,7 +15,8 @@ import urllib.parse
 import pytest
 
 import rlm.web.secrets
-from rlm.web.secrets import LEAST_SECRET, REDACTED, Secrets, clean
+from rlm.errors import valid_text
+from rlm.web.secrets import LEAST_SECRET, REDACTED, Secrets
 from tests.support.echoes import echo, holds
 
 KEY = "sk-live_0123456789aBcDeF+/=QqZz"
@@ -133,7 +134,7 @@ def test_a_text_of_megabytes_is_scrubbed_in_time_that_grows_with_it() -> None:
 
 
 def test_lone_surrogates_are_replaced_and_pairs_joined() -> None:
-    assert clean("a\ud800b\ud83d\ude00") == "a\ufffdb\U0001f600"
+    assert valid_text("a\ud800b\ud83d\ude00") == "a\ufffdb\U0001f600"
 
 
 def _entities(text: str) -> str:

@@ -150,10 +150,10 @@ class Execution:
         left = self._pace.left()
         return turns.left() if left is None else min(left, turns.left())
 
-    def _take(self, move: Callable[..., State], turns: Turns) -> None:
+    def _take(self, go: Callable[..., State], turns: Turns) -> None:
         """Make a move, and tell what happened on the way."""
         began = time.perf_counter()
-        self._state = move(most=self._most(turns))
+        self._state = go(most=self._most(turns))
         self._pace.took(self._state.steps)
         self._tell()
         turns.took(self._state.steps, time.perf_counter() - began)

@@ -15,6 +15,7 @@ from rlm.runtime.plan.fields import FieldCheck, Full, Names
 from rlm.runtime.plan.grammar import ENDINGS, FIELDS, NAME, ONLY_WITH, Shape
 from rlm.runtime.plan.parse import MAX_CHARS, MAX_DEPTH, normalise, parse
 from rlm.runtime.plan.problems import inside, names_of, one_of, problem, shown, unknown, wrong
+from rlm.runtime.plan.schemas import mismatch
 
 MAX_VALUES = 100_000
 """Values in a plan, lists and objects counted too."""
@@ -77,6 +78,14 @@ def problem_of_json(data: Any) -> PlanProblem | None:
         elif value is not None and not isinstance(value, bool | int | float):
             return wrong(path, "JSON", value)
     return None
+
+
+def problem_of_value(schema: dict[str, Any] | None, value: Any) -> str | None:
+    """Return why a value in a model's reply is no JSON, or where it breaks a schema; None where neither is so."""
+    no_json = problem_of_json(value)  # Python reads NaN, lone surrogates and any depth as JSON
+    if no_json is not None:
+        return str(no_json)
+    return None if schema is None else mismatch(schema, value)
 
 
 class _Check(FieldCheck):

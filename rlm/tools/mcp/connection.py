@@ -17,7 +17,7 @@ import mcp_types as types
 import pydantic
 from mcp.shared.exceptions import MCPError
 
-from rlm.errors import ToolError, did_you_mean
+from rlm.errors import ToolError, did_you_mean, valid_text
 from rlm.model.turn import Message
 from rlm.tools.mcp.codes import FORBIDDEN, REFUSED, TOO_LARGE, UNAUTHORIZED, UNREADABLE
 from rlm.tools.mcp.config import MCPLimits, ServerConfig, leaves
@@ -27,7 +27,7 @@ from rlm.tools.mcp.session import Session, is_broken_off, is_fault, is_safe_agai
 from rlm.tools.result import RESULT_SECONDS
 from rlm.tools.schema import check_of
 from rlm.web.logs import secrets_in_logs
-from rlm.web.secrets import Secrets, clean
+from rlm.web.secrets import Secrets
 
 T = TypeVar("T")
 
@@ -313,7 +313,7 @@ class Connection:
         return self._clean("; ".join(said) or "the connection ended")
 
     def _clean(self, text: str) -> str:
-        return clean(str(self._secrets.scrub(text)))[:MAX_SAID]
+        return valid_text(str(self._secrets.scrub(text)))[:MAX_SAID]
 
     def _error(self, kind: str, what: str, **detail: Any) -> ToolError:
         return ToolError(kind, f"MCP server {self.name!r}: {what}", {"server": self.name, **detail})

@@ -7,6 +7,7 @@ of the message and the rows of its list by brackets and strings alone; each row 
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 
@@ -139,8 +140,6 @@ def _without_bad_rows(line: bytes, rows: list[tuple[int, int]]) -> bytes:
 
 
 def _note(row: bytes, reason: str) -> bytes:
-    import json
-
     name = _NAME.search(row)
     try:
         known = from_json(name[1]) if name is not None else "?"

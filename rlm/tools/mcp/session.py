@@ -18,20 +18,21 @@ from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from rlm.errors import valid_text
 from rlm.tools.mcp.codes import BROKEN_OFF, FORBIDDEN, SESSION_ENDED, UNAUTHORIZED, UNREACHED, UNREADABLE
 from rlm.tools.mcp.config import HTTPServer, MCPLimits, ServerConfig, StdioServer
 from rlm.tools.mcp.listing import Finding, Listing, Reader, finding
 from rlm.tools.mcp.sieve import Inbox, Outbox, Sieve
 from rlm.tools.mcp.stdio import Child, stdio_transport
 from rlm.tools.mcp.web import Line, http_transport
-from rlm.web.logs import scrub_logs
-from rlm.web.secrets import Secrets, changed, clean
+from rlm.web.logs import loggers_of, scrub_logs
+from rlm.web.secrets import Secrets, changed
 
 for _name in ("mcp", "client"):  # the SDK's loggers: what a server brings about is no news for a host's terminal
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
 scrub_logs(
-    *("httpx2", *(f"httpcore2.{name}" for name in ("connection", "http11", "http2", "proxy", "socks")), "client"),
+    *(*loggers_of("httpx2", "httpcore2"), "client"),
     *("mcp.client.streamable_http", "mcp.client.client", "mcp.shared.dispatcher", "mcp.shared.jsonrpc_dispatcher"),
 )
 
@@ -300,7 +301,7 @@ def line_of(config: ServerConfig) -> Child | Line:
 
 def _cleaned(answer: dict[str, Any], secrets: Secrets) -> dict[str, Any]:
     """An answer as valid Unicode, without secrets."""
-    return dict(changed(secrets.scrub(answer), clean))
+    return dict(changed(secrets.scrub(answer), valid_text))
 
 
 def _version() -> str:

@@ -16,7 +16,6 @@ import anyio
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from rlm.errors import ConfigurationError
 from rlm.tools.mcp.codes import (
     BROKEN_OFF,
     FORBIDDEN,
@@ -30,7 +29,7 @@ from rlm.tools.mcp.codes import (
 from rlm.tools.mcp.config import HTTPServer, MCPLimits, secrets_of
 from rlm.tools.mcp.rescue import readable
 from rlm.web.bodies import BodyProblem, BodyTooLarge, cleaned_json, paired, unpacked
-from rlm.web.proxies import Proxy, proxy_for, trusted, unusable_proxy
+from rlm.web.proxies import made, proxy_for, trusted
 from rlm.web.secrets import Secrets
 
 CONNECT_SECONDS = 10.0
@@ -76,7 +75,7 @@ class BoundedClient(httpx2.AsyncClient):
             timeout=httpx2.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
             verify=trusted(httpx2.create_ssl_context),
             trust_env=False,  # httpx2 would read the proxies of every scheme, and raise for each that it cannot use
-            proxy=_usable(proxy) if proxy is not None else None,
+            proxy=made(proxy, httpx2.Proxy, httpx2.InvalidURL),
             follow_redirects=False,
         )
         self._server, self._limit, self._line, self._secrets = server, limit, line, secrets
@@ -227,15 +226,6 @@ def _is_error_answer(body: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) and "jsonrpc" in value
-
-
-def _usable(proxy: Proxy) -> httpx2.Proxy:
-    failure: ConfigurationError
-    try:
-        return httpx2.Proxy(proxy.url)
-    except (httpx2.InvalidURL, ValueError):
-        failure = unusable_proxy(proxy, "its value is not a URL")
-    raise failure
 
 
 async def _given_up(response: httpx2.Response, code: int, what: str) -> httpx2.Response:
