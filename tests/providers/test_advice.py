@@ -6,7 +6,7 @@ import datetime
 import ipaddress
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from tests.providers.sending import WIRES, failure, provider
 from tests.support.loopback import Loopback, Reply, anthropic_fails, fails, replies_json
 
 NOW = datetime.datetime.now(datetime.UTC)
-SOON = NOW + datetime.timedelta(seconds=40)
 
 
 @pytest.mark.parametrize(
@@ -78,15 +77,16 @@ def test_waits_in_headers(headers: dict[str, str], seconds: float | None) -> Non
 
 
 @pytest.mark.parametrize(
-    "headers",
+    ("remaining", "reset", "written"),
     [
-        {"anthropic-ratelimit-tokens-remaining": "0", "anthropic-ratelimit-tokens-reset": SOON.isoformat()},
-        {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(SOON.timestamp()))},
-        {"X-RateLimit-Remaining": "0", "x-ratelimit-reset": str(int(SOON.timestamp() * 1000))},
+        ("anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset", datetime.datetime.isoformat),
+        ("x-ratelimit-remaining", "x-ratelimit-reset", lambda moment: str(int(moment.timestamp()))),
+        ("X-RateLimit-Remaining", "x-ratelimit-reset", lambda moment: str(int(moment.timestamp() * 1000))),
     ],
 )
-def test_a_reset_may_be_a_moment(headers: dict[str, str]) -> None:
-    seconds = named_wait(headers, None, "")
+def test_a_reset_may_be_a_moment(remaining: str, reset: str, written: Callable[[datetime.datetime], str]) -> None:
+    soon = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=40)
+    seconds = named_wait({remaining: "0", reset: written(soon)}, None, "")
     assert seconds is not None
     assert 0 < seconds <= 40
 
