@@ -7,12 +7,17 @@
 ``bench/mutants.pl`` lists the changes. Each one is made in a copy of the checkout. Three stages look at it; the first
 that fails names the test that noticed:
 
-1. the rules load without a warning (a change that does not is ``invalid`` and counts for nothing);
-2. plunit, every ``.plt`` file in one bare ``swipl``;
-3. the tests of Python that look at the rules (``STAGE``), without those that only compare a golden file.
+1. the file loads without a warning (a change that does not is ``invalid`` and counts for nothing);
+2. plunit, in a fork of a bare ``swipl`` that has loaded everything, up to the first failure: the files of tests that
+   are named like the changed one first;
+3. the tests of Python that name a law, a row or a rule of the module (``STAGES``), with ``LAWS`` catalogs, in a fork
+   of a process that has imported pytest (``bench/mutants_pytest.py``). No test that compares a golden file is among
+   them. The tests that noticed the last changes of the same file run first. Tests that fail without a change (they
+   count catalogs) or take longer than ``DEAR`` seconds are left out.
 
-A change that nothing notices is a survivor. ``bench/equivalent_mutants.txt`` lists survivors that somebody has read
-and found to mean the same as the original, one JSON object a line with ``file``, ``before``, ``after`` and ``why``.
+A change under which a stage does not end in time counts as killed, "did not end in time". A change that nothing
+notices is a survivor. ``bench/equivalent_mutants.txt`` lists survivors that somebody has read and found to mean the
+same as the original, one JSON object a line with ``file``, ``before``, ``after`` and ``why``.
 """
 
 from __future__ import annotations
@@ -20,10 +25,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -39,8 +47,46 @@ ROOT = Path(__file__).resolve().parents[1]
 EQUIVALENT = ROOT / "bench" / "equivalent_mutants.txt"
 COPIED = ("rlm", "prolog", "skills", "tests", "bench", "docs", "pyproject.toml", "README.md", "mkdocs.yml")
 LINKED = (".venv", ".swipl")
-STAGE = ("tests/engine/test_rules.py", "tests/compiler", "tests/laws", "tests/acceptance", "tests/tools/test_solver.py")
-SECONDS = 900
+LAW_TESTS = ("tests/laws/test_laws.py", "tests/laws/test_order.py")
+STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("rlm_select", "rlm_admit", "rlm_closure", "rlm_conflict", "rlm_eligible"): LAW_TESTS,
+    ("rlm_seal", "rlm_explain", "rlm_reply"): (*LAW_TESTS, "tests/compiler/test_explain.py"),
+    ("rlm_hidden", "rlm_origin", "rlm_spare"): ("tests/compiler/test_hidden.py", "tests/compiler/test_strangers.py"),
+    ("rlm_session", "rlm_session_read"): ("tests/compiler/test_session.py", "tests/compiler/test_session_file.py"),
+    ("rlm_tokens",): ("tests/compiler/test_tokens.py",),
+    ("rlm_catalog",): ("tests/compiler/test_catalog.py", "tests/compiler/test_mistakes.py"),
+    ("rlm_host", "rlm_host_check", "rlm_host_goals", "rlm_host_read", "rlm_host_rule", "rlm_host_words"): (
+        "tests/compiler/test_host_rules.py",
+    ),
+    ("rlm_solve", "rlm_fd", "rlm_problem"): ("tests/tools/test_solver.py",),
+    ("rlm_rank", "rlm_evidence", "rlm_examples", "rlm_meant", "rlm_named"): (
+        *("tests/compiler/test_evidence_kinds.py", "tests/compiler/test_raised.py", "tests/compiler/test_sensor.py"),
+        "tests/laws/test_laws.py",
+    ),
+    ("rlm_index", "rlm_words", "rlm_letters", "rlm_stopwords", "rlm_thesaurus"): (
+        *("tests/compiler/test_postings.py", "tests/compiler/test_evidence_kinds.py"),
+    ),
+}
+"""The tests of Python that look at a change of these modules; of any other, ``tests/laws/test_laws.py`` does."""
+
+OWN = {
+    "rlm_bridge.plt": ("rlm_bridge", "rlm_plain"),
+    "rlm_solve.plt": ("rlm_solve", "rlm_fd", "rlm_problem"),
+    "rlm_host.plt": (
+        "rlm_host",
+        "rlm_host_check",
+        "rlm_host_goals",
+        "rlm_host_read",
+        "rlm_host_rule",
+        "rlm_host_words",
+    ),
+}
+"""Files of plunit that are dear: they look at changes of their own modules only."""
+
+LAWS = 40
+DEAR = 4.0
+PLUNIT_SECONDS = 60
+SECONDS = 150
 
 Mutant = dict[str, Any]
 
@@ -64,7 +110,7 @@ def sample(found: Iterable[Mutant], seed: int, total: int, each: int) -> list[Mu
     others: list[Mutant] = []
     for name in sorted(by_file):
         rows = by_file[name]
-        chooser.shuffle(rows)
+        random.Random(f"{seed} {name}").shuffle(rows)  # whatever other files are asked for
         chosen += rows[:each]
         others += rows[each:]
     chooser.shuffle(others)
@@ -74,8 +120,9 @@ def sample(found: Iterable[Mutant], seed: int, total: int, each: int) -> list[Mu
 class Copy:
     """A copy of the checkout in which one change at a time is made."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, prolog_only: bool = False) -> None:
         self.folder = folder
+        self.prolog_only = prolog_only
         for name in COPIED:
             source = ROOT / name
             if source.is_dir():
@@ -85,59 +132,134 @@ class Copy:
         for name in LINKED:
             if (ROOT / name).exists():
                 (folder / name).symlink_to(ROOT / name)
+        self.killers: dict[str, list[str]] = defaultdict(list)
+        self.without: dict[tuple[str, ...], list[str]] = {}
+        self.server: subprocess.Popen[str] | None = None
+        self.prolog: subprocess.Popen[str] | None = None
 
     def judged(self, mutant: Mutant) -> tuple[str, str]:
         """``invalid``, ``killed`` or ``survived``, and what noticed it."""
+        if not self.prolog_only:
+            self.measure(Path(mutant["file"]).stem)
         path = self.folder / "prolog" / mutant["file"]
         original = path.read_text(encoding="utf-8")
         try:
             path.write_text(changed(original, mutant["edits"]), encoding="utf-8")
-            return self._judged()
+            return self._judged(mutant["file"])
         finally:
             path.write_text(original, encoding="utf-8")
 
-    def _judged(self) -> tuple[str, str]:
-        loaded = _swipl(self.folder, "-g", "halt", str(self.folder / "prolog" / "rlm.pl"))
-        if loaded.returncode != 0 or "Warning" in loaded.stderr or "ERROR" in loaded.stderr:
-            return "invalid", loaded.stderr.strip()[:200]
-        noticed = self._plunit() or self._pytest()
+    def _judged(self, file: str) -> tuple[str, str]:
+        row = self._plunit(file)
+        if "unit" in row:
+            return "killed", f"{Path(row['file']).name}::{row['unit']}:{row['name']}"
+        if "trouble" in row:
+            return "invalid", row["trouble"][:200]
+        if "died" in row:
+            return "killed", row["died"]
+        noticed = "" if self.prolog_only else self._pytest(file)
         return ("killed", noticed) if noticed else ("survived", "")
 
-    def _plunit(self) -> str:
-        driver = self.folder / "tests" / "prolog" / "run.pl"
-        for file in sorted((self.folder / "tests" / "prolog").glob("*.plt")):
-            done = _swipl(self.folder, str(driver), "--", "run", str(file))
-            rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-            for row in rows:
-                if row.get("result", "passed") != "passed":
-                    return f"{file.name}::{row['unit']}:{row['name']}"
-                if "trouble" in row:
-                    return f"{file.name}: {row['trouble'][:200]}"
-            if done.returncode != 0:
-                return f"{file.name}: swipl ended with {done.returncode}"
-        return ""
-
-    def _pytest(self) -> str:
-        command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        command += ["-k", "not golden", *STAGE]
-        environment = {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
-        try:
-            done = subprocess.run(
-                command,
+    def _plunit(self, file: str) -> dict[str, Any]:
+        """What plunit makes of the copy as it is: the answer of ``tests/prolog/run.pl``, or ``died``."""
+        folder = self.folder / "tests" / "prolog"
+        module = Path(file).stem
+        own = [name for name, modules in OWN.items() if module in modules]
+        rest = [path.name for path in folder.glob("*.plt") if path.name not in OWN]
+        rest.sort(key=lambda name: (not module.startswith(Path(name).stem), name))
+        if self.prolog is None:
+            self.prolog = subprocess.Popen(
+                [str(locate.find().swipl), "-q", "-f", "none", "tests/prolog/run.pl", "--", "serve"]
+                + [f"tests/prolog/{path.name}" for path in folder.glob("*.plt")],
                 cwd=self.folder,
-                env=environment,
-                capture_output=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
                 text=True,
-                errors="replace",
-                timeout=SECONDS,
-                check=False,
+                start_new_session=True,
             )
-        except subprocess.TimeoutExpired:
-            return "the tests did not end in time"
-        if done.returncode == 0:
-            return ""
-        lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        return lines[0].split(" - ")[0] if lines else f"pytest ended with {done.returncode}"
+        assert self.prolog.stdin is not None
+        assert self.prolog.stdout is not None
+        names = ",".join(f"'tests/prolog/{name}'" for name in [*own, *rest])
+        self.prolog.stdin.write(f"judge('prolog/{file}',[{names}]).\n")
+        self.prolog.stdin.flush()
+        row: dict[str, Any] | None = None
+        end = time.monotonic() + PLUNIT_SECONDS
+        while row is None and select.select([self.prolog.stdout], [], [], max(0.0, end - time.monotonic()))[0]:
+            line = self.prolog.stdout.readline()
+            if line.startswith("{"):
+                row = json.loads(line)
+            elif not line:
+                break
+        if row is None:
+            os.killpg(self.prolog.pid, signal.SIGKILL)
+            self.prolog.wait()
+            self.prolog = None
+        return {"died": "plunit did not end in time"} if row is None else row
+
+    def _pytest(self, file: str) -> str:
+        stage = stage_of(Path(file).stem)
+        noticed = str(self._python_tests(stage, self.killers[file])["noticed"])
+        if noticed:
+            first = [name for name in self.killers[file] if name != noticed]
+            self.killers[file] = [noticed, *first][:8]
+        return noticed
+
+    def _python_tests(self, stage: tuple[str, ...], first: list[str], measure: bool = False) -> dict[str, Any]:
+        if self.server is None:
+            self.server = self._started()
+        assert self.server.stdin is not None
+        assert self.server.stdout is not None
+        options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "not golden", "-o", "addopts="]
+        options += ["--import-mode=importlib", *([] if measure else ["-x"]), *stage]
+        task = {"args": options, "first": first, "without": self.without.get(stage, []), "seconds": SECONDS}
+        self.server.stdin.write(json.dumps(task) + "\n")
+        self.server.stdin.flush()
+        answer: dict[str, Any] = json.loads(self.server.stdout.readline())
+        return answer
+
+    def measure(self, module: str) -> None:
+        """Find the tests of a module's stage that fail without a change, and the dear ones: they are left out."""
+        stage = stage_of(module)
+        if stage in self.without:
+            return
+        sums: Counter[str] = Counter()
+        bad = set()
+        answer = self._python_tests(stage, [], measure=True)
+        for name, outcome, seconds in answer["tests"]:
+            if not name.startswith("tests/laws/test_laws.py::test_l1"):  # it pays for the survey that others share
+                sums[name] += seconds
+            if outcome == "failed":
+                bad.add(name)
+        dear = {name for name, seconds in sums.items() if seconds > DEAR}
+        self.without[stage] = sorted(bad | dear)
+        kept = sum(seconds for name, seconds in sums.items() if name not in dear)
+        progress(f"{stage}: {len(sums)} tests, {kept:.0f} s; without {self.without[stage]} {answer['noticed'][:80]}")
+
+    def _started(self) -> subprocess.Popen[str]:
+        environment = {**os.environ, "PYTHONPATH": str(self.folder), "RLM_LAWS": str(LAWS)}
+        return subprocess.Popen(
+            [str(ROOT / ".venv" / "bin" / "python"), "bench/mutants_pytest.py", str(self.folder / "answer.json")],
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def close(self) -> None:
+        if self.prolog is not None:
+            os.killpg(self.prolog.pid, signal.SIGKILL)
+            self.prolog.wait()
+        if self.server is not None and self.server.stdin is not None:
+            self.server.stdin.close()
+            self.server.wait()
+
+
+def stage_of(module: str) -> tuple[str, ...]:
+    """The files of tests of Python for a module of ``prolog/``."""
+    found = [stage for modules, stage in STAGES.items() if module in modules]
+    return found[0] if found else ("tests/laws/test_laws.py",)
 
 
 def changed(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
@@ -169,7 +291,7 @@ def _swipl(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
             capture_output=True,
             encoding="utf-8",
             errors="replace",
-            timeout=SECONDS,
+            timeout=PLUNIT_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -182,25 +304,33 @@ def main() -> None:
     options.add_argument("--total", type=int, default=400)
     options.add_argument("--each", type=int, default=10, help="changes of every file, at least")
     options.add_argument("--files", nargs="*", default=None, help="only these files of prolog/")
-    options.add_argument("--jobs", type=int, default=2)
+    options.add_argument("--jobs", type=int, default=1)
+    options.add_argument(
+        "--prolog-only", action="store_true", help="plunit alone: what it does not kill is not recorded"
+    )
     options.add_argument("--known", type=Path, default=None, help="a file of results; read first, then added to")
     said = options.parse_args()
     names = said.files or sorted(path.name for path in (ROOT / "prolog").glob("*.pl"))
     chosen = sample(mutants(names), said.seed, 20 if said.quick else said.total, 1 if said.quick else said.each)
-    rows = judge(chosen, said.jobs, said.known)
+    rows = judge(chosen, said.jobs, said.known, said.prolog_only)
     report(rows)
 
 
-def judge(chosen: list[Mutant], jobs: int, known: Path | None) -> list[Mutant]:
+def judge(chosen: list[Mutant], jobs: int, known: Path | None, prolog_only: bool = False) -> list[Mutant]:
     """Each change with its ``result`` and ``noticed``."""
     rows: dict[tuple[Any, ...], Mutant] = {}
     if known is not None and known.exists():
         old = [json.loads(line) for line in known.read_text(encoding="utf-8").splitlines()]
         rows = {key_of(row): row for row in old}
+    same = equivalents()
+    for mutant in chosen:
+        if (mutant["file"], mutant["before"], mutant["after"]) in same:
+            rows.setdefault(key_of(mutant), {**mutant, "result": "survived", "noticed": ""})
     todo = [mutant for mutant in chosen if key_of(mutant) not in rows]
     progress(f"{len(chosen)} changes, {len(todo)} to be judged")
     with tempfile.TemporaryDirectory(prefix="rlm-mutation-") as folder, ThreadPoolExecutor(jobs) as pool:
-        free = [Copy(Path(folder, str(number))) for number in range(jobs)]
+        free = [Copy(Path(folder, str(number)), prolog_only) for number in range(jobs)]
+        copies = list(free)
 
         def judged(mutant: Mutant) -> Mutant:
             copy = free.pop()
@@ -212,10 +342,12 @@ def judge(chosen: list[Mutant], jobs: int, known: Path | None) -> list[Mutant]:
 
         for row in pool.map(judged, todo):
             rows[key_of(row)] = row
-            if known is not None:
+            if known is not None and not (prolog_only and row["result"] == "survived"):
                 with known.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")
             progress(f"{row['result']:8} {row['file']}:{row['line']} {row['kind']} {row['noticed']}")
+        for copy in copies:
+            copy.close()
     return [rows[key_of(mutant)] for mutant in chosen]
 
 

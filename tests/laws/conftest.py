@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from tests.laws.survey import Surveyed, survey
+from tests.laws.survey import CATALOGS, Surveyed, survey
 
 settings.register_profile(
     "laws",
     derandomize=True,
     deadline=None,
     database=None,
-    max_examples=120,
+    max_examples=min(120, CATALOGS),
     phases=[Phase.generate],  # tests.laws.shrink makes cases smaller, faster
     suppress_health_check=list(HealthCheck),
 )

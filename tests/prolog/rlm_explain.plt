@@ -43,9 +43,140 @@ test(the_first_that_keeps_out, V == 'tool:a') :-
     change([_{kind: lexical, score: 1}, _{kind: below_floor, score: 1, floor: 2}], C),
     get_dict(select, C, V).
 
+% A remedy for each reason
+
+%   remedy_of(+Reason, -Remedy): `Field-Value` of the change, or blocker(Kind).
+remedy_of(Reason, Remedy) :-
+    change([Reason], Change),
+    (   Change = blocker(_)
+    ->  Remedy = Change
+    ;   dict_pairs(Change, _, [Remedy])
+    ).
+
+remedy_row(_{kind: denied}, undeny-'tool:a').
+remedy_row(_{kind: disabled, by: policy}, enable-'tool:a').
+remedy_row(_{kind: disabled, by: unit}, blocker(disabled)).
+remedy_row(_{kind: capability_missing, capability: c}, grant-c).
+remedy_row(_{kind: packed_out, tokens: 90, free: 10}, budget-80).
+remedy_row(_{kind: packed_out, tokens: 10, free: 10}, budget-1).
+remedy_row(_{kind: packed_out, tokens: 12, free: 10}, budget-2).
+remedy_row(_{kind: negated}, select-'tool:a').
+remedy_row(_{kind: below_floor}, select-'tool:a').
+remedy_row(_{kind: no_evidence}, select-'tool:a').
+remedy_row(_{kind: over_candidate_limit}, select-'tool:a').
+remedy_row(_{kind: over_tool_limit}, select-'tool:a').
+remedy_row(_{kind: conflict_with}, select-'tool:a').
+remedy_row(_{kind: superseded_by}, select-'tool:a').
+remedy_row(_{kind: unavailable}, blocker(unavailable)).
+remedy_row(_{kind: out_of_scope}, blocker(out_of_scope)).
+remedy_row(_{kind: missing_dependency}, blocker(missing_dependency)).
+remedy_row(_{kind: contradicts_itself}, blocker(contradicts_itself)).
+remedy_row(_{kind: vetoed}, blocker(vetoed)).
+remedy_row(_{kind: refused_by_wire}, blocker(refused_by_wire)).
+remedy_row(_{kind: lexical}, blocker(none)).
+remedy_row(_{kind: dependency_out, unit: 'tool:b'}, look_at-'tool:b').
+remedy_row(_{kind: dependency_out, unit: 'tool:b', reason: _{kind: denied}}, undeny-'tool:b').
+remedy_row(_{kind: dependency_out, unit: 'tool:b', reason: _{kind: disabled, by: policy}}, enable-'tool:b').
+remedy_row(_{kind: dependency_out, unit: 'tool:b', reason: _{kind: capability_missing, capability: c}}, grant-c).
+remedy_row(_{kind: dependency_out, unit: 'tool:b', reason: _{kind: dependency_out, unit: 'tool:c'}}, look_at-'tool:b').
+remedy_row(_{kind: dependency_out, unit: 'tool:b', reason: _{kind: negated}}, select-'tool:a').
+remedy_row(_{kind: dependency_out, unit: 'tool:b', reason: _{kind: conflict_with}}, blocker(dependency_out)).
+remedy_row(_{kind: dependency_out, unit: 'tool:b', reason: _{kind: unavailable}}, blocker(dependency_out)).
+remedy_row(_{kind: dependency_out, unit: 'tool:b', reason: _{kind: lexical}}, blocker(dependency_out)).
+
+test(rule_a_remedy_for_each_reason, [forall(remedy_row(Reason, Expected)), Remedy == Expected]) :-
+    remedy_of(Reason, Remedy).
+
+% The verdict on a unit that was not decided on: state and reasons
+
+verdict_row(_{rank: 7, mode: compiled}, [], [lexical(900)], rejected-[over_candidate_limit(7), lexical(900)]).
+verdict_row(_{rank: 7, mode: compiled}, [denied], [lexical(900)], rejected-[denied, lexical(900)]).
+verdict_row(_{rank: null, mode: compiled}, [], [], hidden-[no_evidence]).
+verdict_row(_{rank: null, mode: compiled}, [denied], [], hidden-[denied, no_evidence]).
+verdict_row(_{rank: null, mode: all_tools}, [denied], [], rejected-[denied]).
+verdict_row(_{rank: null, mode: all_tools}, [], [], hidden-[no_evidence]).
+verdict_row(_{rank: null, mode: all_tools, unit: _{kind: skill}}, [denied], [], hidden-[denied, no_evidence]).
+verdict_row(_{rank: null, mode: all_tools, unit: _{kind: mcp_tool}}, [denied], [], rejected-[denied]).
+verdict_row(_{rank: null, mode: compiled}, [], [lexical(200)], hidden-[below_floor(200, 300), lexical(200)]).
+verdict_row(_{rank: null, mode: compiled}, [denied], [lexical(200)], hidden-[denied, below_floor(200, 300), lexical(200)]).
+verdict_row(_{rank: null, mode: compiled}, [denied], [lexical(300)], rejected-[denied, lexical(300)]).
+verdict_row(_{rank: null, mode: compiled}, [], [lexical(300)], hidden-[below_floor(300, 300), lexical(300)]).
+verdict_row(_{rank: null, mode: compiled}, [denied], [need(n, 200), lexical(200)],
+            rejected-[denied, need(n, 200), lexical(200)]).
+verdict_row(_{rank: null, mode: compiled}, [], [name, need(n, 100), lexical(150)],
+            hidden-[below_floor(250, 300), name, need(n, 100), lexical(150)]).
+
+test(rule_verdict_by_rank_floor_and_mode, [forall(verdict_row(Changes, Against, For, Expected)), Verdict == Expected]) :-
+    Args = _{unit: _{kind: tool}, held_floor: 300}.put(Changes),
+    rlm_explain:verdict(Args, Against, For, 0, State, Reasons),
+    Verdict = State-Reasons.
+test(rule_verdict_counts_words_that_no_reason_tells, S-R == hidden-[below_floor(250, 300), need(n, 100)]) :-
+    rlm_explain:verdict(_{unit: _{kind: tool}, held_floor: 300, rank: null, mode: compiled}, [], [need(n, 100)], 250, S, R).
+
+% What was decided comes first, and nothing is told twice
+
+more(Rejected, Decided, LookedAt, Kinds) :-
+    all_reasons(Rejected, Decided, LookedAt, Reasons),
+    findall(Kind, ( member(Reason, Reasons), get_dict(kind, Reason, Kind) ), Kinds).
+
+test(rule_all_reasons_nothing_was_decided, Ks == [below_floor]) :- more(false, [], [_{kind: below_floor}], Ks).
+test(rule_all_reasons_decided_first, Ks == [denied, lexical]) :- more(true, [_{kind: denied}], [_{kind: lexical}], Ks).
+test(rule_all_reasons_not_twice, Ks == [denied]) :- more(true, [_{kind: denied}], [_{kind: denied}], Ks).
+test(rule_all_reasons_of_another_unit, Ks == [conflict_with, conflict_with]) :-
+    more(true, [_{kind: conflict_with, unit: a}], [_{kind: conflict_with, unit: b}], Ks).
+test(rule_all_reasons_never_over_the_limit, Ks == [denied]) :-
+    more(false, [_{kind: denied}], [_{kind: over_candidate_limit}], Ks).
+test(rule_all_reasons_a_rejected_unit_had_evidence, A-B == [denied]-[denied, below_floor, no_evidence]) :-
+    LookedAt = [_{kind: below_floor}, _{kind: no_evidence}],
+    more(true, [_{kind: denied}], LookedAt, A),
+    more(false, [_{kind: denied}], LookedAt, B).
+
+% Characters that a terminal would obey
+
+visible_row("a b", 'a b').
+visible_row("a\nb", 'a\\nb').
+visible_row("\x1f\", '\\x1f\\').
+visible_row("\x20\", ' ').
+visible_row("~", '~').
+visible_row("\x7f\", '\\x7f\\').
+visible_row("\x9f\", '\\x9f\\').
+visible_row("\xa0\", '\xa0\').
+visible_row("\x2027\", '\x2027\').
+visible_row("\x2028\", '\\x2028\\').
+visible_row("\x202e\", '\\x202e\\').
+visible_row("\x202f\", '\x202f\').
+visible_row("\x2065\", '\x2065\').
+visible_row("\x2066\", '\\x2066\\').
+visible_row("\x2069\", '\\x2069\\').
+visible_row("\x206a\", '\x206a\').
+visible_row("é\ta", 'é\\x9\\a').
+
+test(rule_visible_escapes_control_and_direction, [forall(visible_row(String, Expected)), Visible == Expected]) :-
+    atom_string(Text, String),
+    visible(Text, Visible).
+
 :- end_tests(rlm_explain).
 
 :- begin_tests(rlm_eligible).
+
+glob_row('a*', a, true).
+glob_row('a*', ba, false).
+glob_row('*a', ba, true).
+glob_row('*a', ab, false).
+glob_row('a*a', a, false).
+glob_row('a*a', aa, true).
+glob_row('a*b*c', 'a1b2c', true).
+glob_row('a*b*c', 'acb', false).
+glob_row('*ab*ab', xabyab, true).
+glob_row('*ab*ab', ab, false).
+
+test(rule_a_star_stands_for_any_characters, [forall(glob_row(Pattern, Id, Expected)), Truth == Expected]) :-
+    patterns([Pattern], Patterns),
+    ( matches(Patterns, Id) -> Truth = true ; Truth = false ).
+test(rule_any_pattern_may_match) :- patterns([x, 'y*', 'a*'], P), matches(P, ab).
+test(rule_the_patterns_that_match, Ps == [a, 'a*', *]) :-
+    matching(_{id: a, patterns: [b, a, 'a*', 'b*', *]}, Reply),
+    Ps = Reply.patterns.
 
 test(exact) :- patterns(['tool:a'], P), matches(P, 'tool:a').
 test(not_a_part, fail) :- patterns(['tool:a'], P), matches(P, 'tool:ab').

@@ -2,12 +2,15 @@
 :- module(rlm_test_run, []).
 :- use_module(library(plunit), [current_test/5, run_tests/2, set_test_options/1]).
 :- use_module(library(http/json), [json_write_dict/3]).
-:- use_module(library(lists), [append/2, member/2]).
+:- use_module(library(lists), [append/2, append/3, member/2]).
+:- use_module(library(ordsets), [ord_subtract/3]).
+:- use_module(library(unix), [fork/1, wait/2]).
 
 /** <module> plunit as lines of JSON
 
     swipl tests/prolog/run.pl -- list FILE.plt      one line per test: unit, name, line
     swipl tests/prolog/run.pl -- run  FILE.plt      the same, with result and message
+    swipl tests/prolog/run.pl -- serve FILE.plt ... load all, and then answer lines of standard input (serve/0)
 
 A result is `passed`, `failed`, `choicepoint` (passed, but left one that was not declared), `blocked` or
 `vanished` (a condition or a generator that was not true, so that nothing was tested). A warning or an
@@ -17,9 +20,22 @@ error while FILE loads is a line with `trouble`; there are no tests then.
 :- initialization(main, main).
 
 :- dynamic
+    units_of/2,                         % File, Units
     trouble/1,                          % while the tests load
     said/2.                             % UnitAndName, Text: while they run
 
+main :-
+    current_prolog_flag(argv, Argv),
+    append(_, [serve|Files], Argv),
+    !,
+    set_prolog_flag(gc_thread, false),
+    set_prolog_flag(stack_limit, 500_000_000),
+    forall(member(File, Files), load_with_units(File)),
+    (   trouble(Text)
+    ->  line(_{trouble:Text})
+    ;   serve
+    ),
+    halt(0).
 main :-
     current_prolog_flag(argv, Argv),
     append([_, [Command,File]], Argv),
@@ -57,6 +73,65 @@ do(run) :-
              atomic_list_concat(Texts, '\n', Message),
              line(_{unit:Unit, name:Name, line:Line, result:Result, message:Message})
            )).
+
+%!  serve is det.
+%
+%   Each line of standard input is a Prolog term `judge(Rules, Files)`. In a fork, Rules (a file that is loaded already)
+%   is loaded again, and the tests of Files run, file after file. The answer is a line of JSON: `trouble`, what loading
+%   warned of; or the first test that does not pass; or nothing, `{}`. For bench/mutation.py.
+
+serve :-
+    read_term(user_input, Term, []),
+    (   Term = judge(Rules, Files)
+    ->  flush_output,
+        fork(Pid),
+        (   Pid == child
+        ->  judge(Rules, Files, Row),
+            line(Row),
+            flush_output,
+            halt(0)
+        ;   wait(Pid, Status),
+            ( Status == exited(0) -> true ; term_to_atom(Status, Text), line(_{died:Text}) ),
+            flush_output,
+            serve
+        )
+    ;   true
+    ).
+
+judge(Rules, Files, Row) :-
+    load(Rules),
+    (   trouble(Text)
+    ->  Row = _{trouble:Text}
+    ;   member(File, Files),
+        units_of(File, Units),
+        first_trouble(Units, Row0)
+    ->  Row = Row0.put(file, File)
+    ;   Row = _{}
+    ).
+
+load_with_units(File) :-
+    units(Old),
+    load(File),
+    units(All),
+    ord_subtract(All, Old, New),
+    assertz(units_of(File, New)).
+
+units(Units) :-
+    findall(Unit, current_test(Unit, _, _, _, _), Units0),
+    sort(Units0, Units).
+
+%   first_trouble(+Units, -Row) is semidet.
+first_trouble(Units, _{unit:Unit, name:Name, line:Line, result:Result}) :-
+    set_test_options([cleanup(false), format(log), output(on_failure), timeout(10)]),
+    member(Unit, Units),
+    ignore(run_tests(Unit, [summary(_)])),
+    declared(Unit, Name, Line, Options),
+    \+ whole_process(Name),
+    outcome(Unit, Name, Line, Options, Result),
+    Result \== passed.
+
+%   whole_process(?Name): looks at what the process has loaded, which is more where rules are loaded again.
+whole_process(loads_no_solver_before_the_first_problem).
 
 declared(Unit, Name, Line, Options) :-
     current_test(Unit, Name0, Line, _, Options),
