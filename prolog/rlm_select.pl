@@ -80,7 +80,8 @@ decide(M, Args, selection(Args, View, Evidence, Ranked, Floors, Forbidden, World
     negated(M, Args.mode, Forbidden, Host, Wanted, S2, Negated),
     retained(M, Args, Forbidden, Retained),
     without_spared(Forbidden, Negated, Ranked1, Ranked),
-    append(Wanted, Retained, Firm),
+    in_already(S2, Active),                 % what stands in for a wish stands on its own feet from here on
+    append([Wanted, Active, Retained], Firm),
     widened(Host, Policy, Args.mode, Firm, Negated, Ranked, World),
     later(World, Args, Wanted, Ranked, Later0),
     considered([Firm], Later0, Considered),
@@ -96,6 +97,11 @@ decide(M, Args, selection(Args, View, Evidence, Ranked, Floors, Forbidden, World
     decided_first(World, BadSuggested, Suggested0, Suggested),
     admit_limited(Suggested, 0, given(World, BadSuggested), S4, State),
     told(World, Considered, Bad, Told).
+
+%   in_already(+State, -Is): the units that were admitted, in that order.
+in_already(state(Admitted, _, _), Is) :-
+    findall(I, member(a(I, _, _), Admitted), Is0),
+    reverse(Is0, Is).
 
 %   told(+World, +Considered, +Bad, -Told): the reasons that are told of units that are not viable. What keeps a unit
 %   out itself is told of every unit in the same way, candidate or not; here only of those that stood for admission.

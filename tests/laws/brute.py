@@ -124,7 +124,7 @@ class _Selecting:
             needed += reached(self.wanted, lambda at: self.facts.needs.get(at, ()))
         spared = {*self.facts.every_tool, *needed}
         allowed = self.facts.eligible - (set(self.evidence.negated) - spared)
-        return viable(self.facts, allowed, [*self.wanted, *self.retained, *self.spoken])
+        return viable(self.facts, allowed, [*self.wanted, *self.chosen.active, *self.retained, *self.spoken])
 
     def suggested(self) -> list[str]:
         """What the active units suggest, one level deep."""

@@ -136,7 +136,9 @@ def showable_of(view: CompiledContext, facts: Facts) -> set[str]:
     for_the_host = {item.id for item in view.selection.chosen if item.tier in ("pinned", "selected")}
     spared = {*facts.every_tool, *for_the_host, *reached(wanted, lambda at: facts.needs.get(at, ()))}
     allowed = facts.eligible - (view.selection.negated - spared)
-    return viable(facts, allowed, [*wanted, *view.turn.retained, *view.selection.ranked, *facts.every_tool])
+    return viable(
+        facts, allowed, [*wanted, *for_the_host, *view.turn.retained, *view.selection.ranked, *facts.every_tool]
+    )
 
 
 # -- explanations -----------------------------------------------------------------------------------

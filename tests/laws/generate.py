@@ -130,7 +130,7 @@ def tied_case(random: Random, **options: Any) -> Case:
             others = [id for id in (ids[place + 1 :] if name == "supersedes" else ids) if id != unit.id]
             fields[name] = tuple({*getattr(unit, name), *_some(random, others, share)})
         units.append(remade(unit, **fields))
-    return replace(case, units=tuple(units), text=f"{case.text} {words}".strip())
+    return replace(case, units=tuple(units), text=f"{words} {case.text}".strip())
 
 
 def shadowed_case(random: Random, **options: Any) -> Case:

@@ -40,7 +40,8 @@ class Truth:
         self.explained = cache(explain)
         self.wanted = {*facts.pinned, *facts.host}
         self.firm = viable(facts, facts.eligible, facts.units)
-        self.standing = {id for id in self.chosen if self.was_candidate(id) or id in facts.every_tool}
+        for_the_host = {id for id, item in self.chosen.items() if item.tier in ("pinned", "selected")}
+        self.standing = for_the_host | {id for id in self.chosen if self.was_candidate(id) or id in facts.every_tool}
 
     def objection(self, id: str, row: Row) -> str:
         """What is wrong with a reason of ``id``; an empty string where it is true."""

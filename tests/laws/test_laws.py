@@ -50,7 +50,7 @@ def test_there_are_many_catalogs_full_of_trouble(surveyed: list[Surveyed]) -> No
     ]
     assert len(surveyed) == CATALOGS >= 2_000
     assert found["view"] > len(surveyed) / 2
-    assert {trouble: found[trouble] for trouble in wanted if found[trouble] < 8} == {}
+    assert {trouble: found[trouble] for trouble in wanted if found[trouble] < 5} == {}
 
 
 def test_l1_closed(surveyed: list[Surveyed]) -> None:
@@ -87,7 +87,7 @@ def test_p07_packing_is_charged_and_closed(surveyed: list[Surveyed]) -> None:
 
 def test_p14_visible_schemas_are_those_of_the_callable_active_tools(surveyed: list[Surveyed]) -> None:
     holds("P14", surveyed)
-    assert sum(bool(item.view.tools("openai")) for item in surveyed if item.view) > min(500, CATALOGS / 8)
+    assert sum(bool(item.view.tools("openai")) for item in surveyed if item.view) > CATALOGS / 8
 
 
 def test_nothing_is_unlawful_or_unpackable(surveyed: list[Surveyed]) -> None:
@@ -107,8 +107,8 @@ def test_l4_negation_rules_out_what_it_names_and_nothing_else(surveyed: list[Sur
     ruled_out = 0
     for item in surveyed:
         if item.view is not None:
-            spoken = re.search(r"(?:use|avoid|without) (\w+)$", item.case.text)
-            named = {unit.id for unit in item.case.units if spoken and unit.name == spoken[1]}
+            spoken = re.findall(r"(?:use|avoid|without) (\w+_\w+)", item.case.text)
+            named = {unit.id for unit in item.case.units if unit.name in spoken}
             assert item.view.selection.negated == named, str(item.case)
             ruled_out += bool(named - set(item.view.active))
     assert ruled_out > min(100, CATALOGS / 20)
