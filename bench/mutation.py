@@ -17,7 +17,7 @@ that fails names the test that noticed:
 
 A change under which a stage does not end in time counts as killed, "did not end in time". A change that nothing
 notices is a survivor. ``bench/equivalent_mutants.txt`` lists survivors that somebody has read and found to mean the
-same as the original, one JSON object a line with ``file``, ``before``, ``after`` and ``why``.
+same as the original, one JSON object a line: what names the change (``key_of``), and ``why``.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ OWN = {
 
 LAWS = 40
 DEAR = 4.0
-PLUNIT_SECONDS = 60
+PLUNIT_SECONDS = 20
 SECONDS = 150
 
 Mutant = dict[str, Any]
@@ -97,7 +97,9 @@ def mutants(files: Iterable[str]) -> list[Mutant]:
     done = _swipl(ROOT, str(ROOT / "bench" / "mutants.pl"), "--", *paths)
     if done.returncode != 0:
         raise SystemExit(done.stderr)
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    texts = {Path(path).name: Path(path).read_text(encoding="utf-8") for path in paths}
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    return [placed(mutant, texts[mutant["file"]]) for mutant in found]
 
 
 def sample(found: Iterable[Mutant], seed: int, total: int, each: int) -> list[Mutant]:
@@ -270,8 +272,16 @@ def changed(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 
 
 def key_of(mutant: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What names a change, wherever its file has grown since."""
-    return mutant["file"], mutant["kind"], mutant["before"], mutant["after"]
+    """The name of a change, wherever its file has grown since: its line and the place in it tell it from others."""
+    return mutant["file"], mutant["context"], mutant["column"], mutant["before"], mutant["after"]
+
+
+def placed(mutant: Mutant, text: str) -> Mutant:
+    """The change with the line of the text in which it begins, and the column there."""
+    start = mutant["edits"][0][0]
+    begin, end = text.rfind("\n", 0, start) + 1, text.find("\n", start)
+    line = text[begin : end if end >= 0 else len(text)]
+    return {**mutant, "context": line.strip(), "column": start - begin - (len(line) - len(line.lstrip()))}
 
 
 def equivalents() -> set[tuple[Any, ...]]:
@@ -279,7 +289,7 @@ def equivalents() -> set[tuple[Any, ...]]:
     if not EQUIVALENT.exists():
         return set()
     rows = [json.loads(line) for line in EQUIVALENT.read_text(encoding="utf-8").splitlines() if line.startswith("{")]
-    return {(row["file"], row["before"], row["after"]) for row in rows}
+    return {key_of(row) for row in rows}
 
 
 def _swipl(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -324,7 +334,7 @@ def judge(chosen: list[Mutant], jobs: int, known: Path | None, prolog_only: bool
         rows = {key_of(row): row for row in old}
     same = equivalents()
     for mutant in chosen:
-        if (mutant["file"], mutant["before"], mutant["after"]) in same:
+        if key_of(mutant) in same:
             rows.setdefault(key_of(mutant), {**mutant, "result": "survived", "noticed": ""})
     todo = [mutant for mutant in chosen if key_of(mutant) not in rows]
     progress(f"{len(chosen)} changes, {len(todo)} to be judged")
@@ -358,7 +368,7 @@ def report(rows: list[Mutant]) -> None:
     survivors = []
     for row in rows:
         result = row["result"]
-        if result == "survived" and (row["file"], row["before"], row["after"]) in same:
+        if result == "survived" and key_of(row) in same:
             result = "equivalent"
         counts[row["file"]][result] += 1
         counts["all"][result] += 1

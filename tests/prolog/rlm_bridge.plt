@@ -19,6 +19,24 @@ test(every_operation_exists, all(Name == [nowhere])) :-
 
 :- begin_tests(rlm_call).
 
+kind_row(rlm_error(mine, x), mine).
+kind_row(rlm_error(f(x), x), uncaught).
+kind_row(error(resource_error(stack), _), stack_limit).
+kind_row(error(resource_error(stack_overflow), _), stack_limit).
+kind_row(error(resource_error(program_space), _), resource_error).
+kind_row(error(type_error(integer, a), _), type_error).
+kind_row(error(_, _), uncaught).
+kind_row('$aborted', aborted).
+kind_row(unwind(abort), aborted).
+kind_row(ball, uncaught).
+
+test(rule_kind_of_each_error, [forall(kind_row(Error, Expected)), Kind == Expected]) :-
+    rlm_bridge:kind(Error, Kind).
+test(rule_no_integer_beyond_a_megabyte, Bytes == 1_048_576) :-
+    current_prolog_flag(stack_limit, Stack),
+    rlm_start(Stack, _),
+    current_prolog_flag(max_integer_size, Bytes).
+
 outcome(Operation, Args, Outcome) :-
     outcome(Operation, Args, 1_000_000, Outcome).
 

@@ -131,6 +131,17 @@ test(rule_all_reasons_a_rejected_unit_had_evidence, A-B == [denied]-[denied, bel
     more(true, [_{kind: denied}], LookedAt, A),
     more(false, [_{kind: denied}], LookedAt, B).
 
+% What raised a unit among the others
+
+test(rule_a_name_is_no_evidence_where_the_unit_is_no_candidate, A-B == [1-e(need(n), 2)]-[1-e(name(x), 3), 1-e(need(n), 2)]) :-
+    Others = [1-e(name(x), 3), 1-e(need(n), 2)],
+    rlm_explain:counted(null, Others, A),
+    rlm_explain:counted(7, Others, B).
+test(rule_what_raised_it_stands_around_its_evidence,
+     Es == [1-e(intent(part), 5), 1-e(need(n), 2), 1-e(boost('a rule'), 9)]) :-
+    rlm_explain:with_raised([_{kind: boosted, rule: 'a rule', by: 9}, _{kind: intent, part: part, score: 5}],
+                            [1-e(need(n), 2)], Es).
+
 % Characters that a terminal would obey
 
 visible_row("a b", 'a b').

@@ -123,6 +123,19 @@ brute_costs(Least) :-
                  nth0(X, [4,2,8], A), nth0(Y, [4,3,7], B), nth0(Z, [3,1,6], D), C is A+B+D ), Cs),
     min_list(Cs, Least).
 
+%   implied(+X, +More, -Reply): from x >= 1 follows y <= 4.
+implied(X, More, Reply) :-
+    format(string(JSON),
+           '{"variables": {"x": [~d,~d], "y": [5,9]}, "constraints": [{"if": {"left": "x", "op": ">=", "right": 1}, "then": {"left": "y", "op": "<=", "right": 4}}]~w}',
+           [X, X, More]),
+    solved(JSON, Reply).
+
+test(rule_what_is_implied_holds, Status == infeasible) :-
+    implied(1, '', Reply),
+    get_dict(status, Reply, Status).
+test(rule_nothing_is_implied_where_the_condition_fails, Y == 9) :-
+    implied(0, ', "maximize": "y"', Reply),
+    value(Reply, y, Y).
 test(element_counts_from_zero, X == 0) :-
     solved('{"variables": {"x": [-5,5]}, "constraints": [{"element": "x", "of": [7,8], "is": 7}]}', Reply),
     value(Reply, x, X).

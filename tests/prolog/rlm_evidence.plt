@@ -1,0 +1,72 @@
+:- encoding(utf8).
+:- use_module(library(plunit)).
+:- use_module('../../prolog/rlm_select', [analyse/2]).
+:- use_module('../../prolog/rlm_evidence', []).
+:- use_module(units).
+
+:- begin_tests(rlm_evidence).
+
+%   analysis_of(+Changes, -Analysis): of a turn over a small catalog.
+analysis_of(Changes, Analysis) :-
+    with_units(['tool:git', 'tool:a'-[description(stone)]], analysed(Changes, Analysis)),
+    !.
+
+analysed(Changes, Analysis, Handle) :-
+    question(Changes, Args),
+    analyse(Args.put(catalog, Handle), Analysis).
+
+%   factors_of(+Text, -Pairs): each term of a text with its factor, in thousandths.
+factors_of(Text, Pairs) :-
+    rlm_evidence:read_text(english, Text, reading(_, _, Pairs)).
+
+parts_of(Text, Parts) :-
+    analysis_of(_{text: Text}, Analysis),
+    findall(Part, member([Part, _], Analysis.intents), Parts).
+
+test(rule_analysis_has_terms_factors_and_synonyms, Ts-Fs == [stone, river]-[1000, 1000]) :-
+    analysis_of(_{text: 'stone river'}, Analysis),
+    Analysis.text = [Ts, Fs, [_, _]].
+test(rule_analysis_of_needs_and_history, Ns-Hs-Fs == [[list, file]]-[[river], [bridg]]-[100, 50]) :-
+    analysis_of(_{needs: ['list files'], history: [river, bridge]}, Analysis),
+    findall(N, member([N|_], Analysis.needs), Ns),
+    findall(H, member([H|_], Analysis.history), Hs),
+    Fs = Analysis.factors.
+test(rule_a_word_in_quotes_counts_less, Ps == [send-1000, river-400]) :- factors_of('send "river"', Ps).
+test(rule_a_word_in_and_out_of_quotes_counts_once, Ps == [river-1000]) :- factors_of('river "river"', Ps).
+test(rule_a_text_in_quotes_alone_counts, Ps == [river-1000]) :- factors_of('"river"', Ps).
+test(rule_a_quote_that_is_not_closed_is_none, Ps == [send-1000, river-1000]) :- factors_of('send "river', Ps).
+test(rule_a_quote_ends_with_the_line, Ps == [send-1000, river-1000, stone-1000]) :- factors_of('send "river\nstone"', Ps).
+test(rule_a_quotation_has_sixty_tokens_at_most, A-B == 400-1000) :-
+    quoted_words(60, A),
+    quoted_words(61, B).
+test(rule_a_part_for_each_wish, Parts == ['find the stone bridge', 'send mail']) :-
+    parts_of('find the stone bridge, then send mail', Parts).
+test(rule_one_wish_has_no_parts, Parts == []) :- parts_of('find the stone bridge', Parts).
+test(rule_what_is_quoted_is_no_part, Parts == []) :- parts_of('find "stone, bridge"', Parts).
+test(rule_eight_parts_at_most, Count == 8) :-
+    parts_of('stone. river. bridge. tower. wall. house. garden. window. forest', Parts),
+    length(Parts, Count).
+test(rule_a_long_text_is_read_at_both_ends, Ps == [stone-1000, river-1000]) :-
+    padding(40_000, Padding),
+    atomic_list_concat(['stone ', Padding, ' forest ', Padding, ' river'], Text),
+    factors_of(Text, Ps).
+test(rule_a_text_at_the_limit_is_read_whole, Ps == [stone-1000, forest-1000, river-1000]) :-
+    padding(32_700, Padding),
+    atomic_list_concat(['stone ', Padding, ' forest ', Padding, ' river'], Text),
+    factors_of(Text, Ps).
+
+padding(Count, Padding) :-
+    findall('.', between(1, Count, _), Dots),
+    atomic_list_concat(Dots, Padding).
+
+%   quoted_words(+Count, -Factor): how much the last of so many quoted words counts.
+quoted_words(Count, Factor) :-
+    Fewer is Count - 1,
+    findall(stone, between(1, Fewer, _), Stones),
+    append(Stones, [river], Words),
+    atomic_list_concat(Words, ' ', Quoted),
+    format(atom(Text), 'send "~w"', [Quoted]),
+    factors_of(Text, Pairs),
+    memberchk(river-Factor, Pairs).
+
+:- end_tests(rlm_evidence).
