@@ -44,7 +44,12 @@ def test_packing_a_chain_of_ten_thousand_takes_little_memory() -> None:
 def test_two_thousand_pinned_units_in_a_chain_are_compiled_within_a_second() -> None:
     length = 2_000
     units = [
-        rlm.Unit(f"resource:t{at}", content="x", activation="always", requires=[f"resource:t{at + 1}"] if at < length - 1 else [])
+        rlm.Unit(
+            f"resource:t{at}",
+            content="x",
+            activation="always",
+            requires=[f"resource:t{at + 1}"] if at < length - 1 else [],
+        )
         for at in range(length)
     ]
     with rlm.Catalog(units) as catalog:
@@ -58,7 +63,10 @@ def test_two_thousand_pinned_units_in_a_chain_are_compiled_within_a_second() -> 
 
 def test_two_thousand_selected_units_in_a_chain_are_compiled_within_a_second() -> None:
     length = 2_000
-    units = [rlm.Unit(f"resource:t{at}", content="x", requires=[f"resource:t{at + 1}"] if at < length - 1 else []) for at in range(length)]
+    units = [
+        rlm.Unit(f"resource:t{at}", content="x", requires=[f"resource:t{at + 1}"] if at < length - 1 else [])
+        for at in range(length)
+    ]
     policy = rlm.Policy(selected={unit.id for unit in units}, budget=1_000_000)
     with rlm.Catalog(units) as catalog:
         rlm.compile(catalog, "warm", policy=policy)
