@@ -32,10 +32,10 @@ from rlm.runtime.operations import Operations
 from rlm.runtime.pace import AgentPace
 from rlm.runtime.plan import Execution, Material, Scope, Woven, is_handle, read, texts_in, validate, words_in
 from rlm.runtime.plan.cost import preflight, step_problems, worst_case
-from rlm.runtime.plan.expressions import size_of
 from rlm.runtime.plan.reply_schema import plan_schema
 from rlm.runtime.plan.reply_text import grammar_text
 from rlm.runtime.plan.schemas import mismatch
+from rlm.runtime.plan.sizes import size_of
 from rlm.runtime.reply_json import material_of
 from rlm.runtime.roles import MODEL, NEEDED, RECURSE, Role, own_units
 from rlm.runtime.run import Asked, Run

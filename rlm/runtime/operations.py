@@ -22,8 +22,8 @@ from rlm.model.turn import Message
 from rlm.runtime.answer import error_of
 from rlm.runtime.context.blocks import context_blocks
 from rlm.runtime.plan import Material, Prompt, Woven, current_step, words_in
-from rlm.runtime.plan.expressions import size_of, units_of
 from rlm.runtime.plan.machine import UNITS_PER_STEP
+from rlm.runtime.plan.sizes import size_of, units_of
 from rlm.runtime.plan.validate import problem_of_value
 from rlm.runtime.reply_json import material_of, read_value, without_thoughts
 from rlm.runtime.roles import CALLING, CONTEXT, MODEL, RECURSE, TOOL, Role, own_units

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlm.runtime.plan import PlanError, Scope, evaluate, expressions
-from rlm.runtime.plan.expressions import bounded, form_of, keys_of, pieces, text
+from rlm.runtime.plan import PlanError, Scope, evaluate, sizes
+from rlm.runtime.plan.expressions import form_of, keys_of, pieces, text
 from rlm.runtime.plan.problems import joined
+from rlm.runtime.plan.sizes import bounded
 from tests.plan.world import refusal
 
 SCOPE = Scope(
@@ -139,7 +140,7 @@ def test_a_value_that_would_be_too_large_is_an_error(monkeypatch: pytest.MonkeyP
         value = [value, value]  # as large as 2 ** 40, in 40 small lists
     assert error([{"literal": value}]).kind == "too_large"
     assert error({"join": [{"literal": value}]}).kind == "too_large"
-    monkeypatch.setattr(expressions, "MAX_CHARS", 10)
+    monkeypatch.setattr(sizes, "MAX_CHARS", 10)
     assert bounded("x" * 10, "p")
     with pytest.raises(PlanError, match="too large"):
         bounded({"key": "x" * 8}, "p")

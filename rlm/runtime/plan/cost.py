@@ -9,10 +9,11 @@ from typing import Any
 from rlm.errors import ConfigurationError, did_you_mean
 from rlm.model.budget import Budget
 from rlm.model.plan import Estimate, Frame, PlanProblem, Prices, ValidPlan
-from rlm.runtime.plan.expressions import form_of, size_of, units_of
+from rlm.runtime.plan.expressions import form_of
 from rlm.runtime.plan.machine import UNITS_PER_STEP
 from rlm.runtime.plan.parse import normalise
 from rlm.runtime.plan.problems import inside, problem
+from rlm.runtime.plan.sizes import size_of, units_of
 
 MEASURES: Mapping[str, tuple[str, str]] = {
     "max_model_calls": ("model_calls", "requests to a model"),

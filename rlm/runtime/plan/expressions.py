@@ -23,7 +23,8 @@ from typing import Any, Self
 from rlm.compiler.foreign import Foreign, text_block, value_block
 from rlm.errors import did_you_mean
 from rlm.model.plan import PlanError
-from rlm.runtime.plan.problems import inside, joined, names_of, shown, type_name
+from rlm.runtime.plan.problems import failure, inside, joined, names_of, shown, type_name
+from rlm.runtime.plan.sizes import CONTAINERS, Work, bounded
 
 FORMS: Mapping[str, frozenset[str]] = {
     "input": frozenset({"input", "path"}),
@@ -33,20 +34,6 @@ FORMS: Mapping[str, frozenset[str]] = {
     "literal": frozenset({"literal"}),
 }
 """The forms, by the key that makes one, with all the keys that it may have."""
-
-MAX_CHARS = 16 * 1024 * 1024
-MAX_NODES = 250_000
-"""How large a value made by a plan may be: characters of its texts, and values in it. To look at one of that size
-takes about 25 ms, in which nothing else on the event loop runs."""
-
-MAX_HELD = 4
-"""So many values of the largest size may be bound in one plan at the same moment."""
-
-CHARS_PER_UNIT = 100
-"""Characters that take as long to look at as one value."""
-
-MAX_UNITS = 1_000_000
-"""Values, and hundreds of characters, that one step may look at."""
 
 INLINE = 40
 """Characters up to which a number stands among the words of a prompt; true, false and null always do."""
@@ -86,25 +73,10 @@ class Woven(str):
         return made
 
 
-_CONTAINERS = (list, dict)
-
 MOST_KEYS = 200
 """Keys of an object among which the one that was meant is looked for."""
 
 _PART = re.compile(r"\[(-?\d{1,9})\]|\.?([^.\[\]]+)")
-
-
-@dataclass(slots=True)
-class Work:
-    """A count of what evaluation looked at, in units: one for each value, one for each 100 characters."""
-
-    units: int = 0
-
-    def add(self, units: int, path: str) -> None:
-        """Count some units. Raises: PlanError ``too_large`` where one step has looked at too much."""
-        self.units += units
-        if self.units > MAX_UNITS:
-            raise failure("too_large", "the step reads too much", path, max_units=MAX_UNITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +138,7 @@ def evaluate(expression: Any, scope: Scope, path: str = "") -> Any:
         PlanError: ``unbound``, ``unknown_input``, ``no_such_part``, ``not_text`` or ``too_large``; ``detail`` has
             the path of the place in the plan.
     """
-    if not isinstance(expression, _CONTAINERS):
+    if not isinstance(expression, CONTAINERS):
         return expression
     form = form_of(expression)
     if form is not None and isinstance(expression, dict):
@@ -179,7 +151,7 @@ def _parts(expression: Any, scope: Scope, path: str) -> Any:
     if isinstance(expression, list):
         scope.work.add(len(expression), path)
         return [
-            _parts(item, scope, inside(path, number)) if isinstance(item, _CONTAINERS) else item
+            _parts(item, scope, inside(path, number)) if isinstance(item, CONTAINERS) else item
             for number, item in enumerate(expression)
         ]
     form = form_of(expression)
@@ -187,7 +159,7 @@ def _parts(expression: Any, scope: Scope, path: str) -> Any:
         return _EVALUATE[form](expression, scope, path)
     scope.work.add(len(expression), path)
     return {
-        key: _parts(item, scope, inside(path, key)) if isinstance(item, _CONTAINERS) else item
+        key: _parts(item, scope, inside(path, key)) if isinstance(item, CONTAINERS) else item
         for key, item in expression.items()
     }
 
@@ -333,52 +305,6 @@ def _has(value: Any, key: Key) -> bool:
     if isinstance(key, str):
         return isinstance(value, dict) and key in value
     return isinstance(value, list) and -len(value) <= key < len(value)
-
-
-def bounded(value: Any, path: str, work: Work | None = None) -> Any:
-    """The value, if it is not too large once it is written out. Raises: PlanError ``too_large``."""
-    nodes, chars = size_of(value)
-    if work is not None:
-        work.add(units_of(nodes, chars), path)
-    if chars > MAX_CHARS or nodes > MAX_NODES:
-        raise too_large(path)
-    return value
-
-
-def too_large(path: str) -> PlanError:
-    """The error for a value that is too large."""
-    return failure("too_large", "the value is too large", path, max_chars=MAX_CHARS, max_values=MAX_NODES)
-
-
-def units_of(nodes: int, chars: int) -> int:
-    """What a value of this size counts for."""
-    return nodes + chars // CHARS_PER_UNIT
-
-
-def size_of(value: Any) -> tuple[int, int]:
-    """Values in a value and characters of its texts; where there are more than the most, so many that it shows."""
-    if isinstance(value, str):
-        return 1, len(value)
-    if not isinstance(value, _CONTAINERS):
-        return 1, 0
-    nodes, chars, stack = 1, 0, [value]
-    while stack:
-        item = stack.pop()
-        nodes += len(item)
-        chars += sum(map(len, item)) if isinstance(item, dict) else 0
-        if nodes > MAX_NODES or chars > MAX_CHARS:
-            break
-        for member in item.values() if isinstance(item, dict) else item:
-            if isinstance(member, str):
-                chars += len(member)
-            elif isinstance(member, _CONTAINERS):
-                stack.append(member)
-    return nodes, chars
-
-
-def failure(kind: str, message: str, path: str, **detail: Any) -> PlanError:
-    """What went wrong at a place of a running plan."""
-    return PlanError(kind, message, {"path": path, **detail})
 
 
 def _no_part(value: Any, key: Key, way: str, path: str) -> PlanError:

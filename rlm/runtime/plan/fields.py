@@ -9,10 +9,11 @@ from typing import Any
 
 from rlm.errors import did_you_mean, named
 from rlm.model.plan import REDUCTIONS, Frame, PlanProblem
-from rlm.runtime.plan.expressions import FORMS, form_of, keys_of, size_of
+from rlm.runtime.plan.expressions import FORMS, form_of, keys_of
 from rlm.runtime.plan.grammar import FAILED, MAX_LABEL, MAX_NEED, MAX_NEEDS, Shape
 from rlm.runtime.plan.problems import MAX_PROBLEMS, inside, joined, one_of, problem, shown, unknown, wrong
 from rlm.runtime.plan.schemas import ANYTHING, schema_problem, violations
+from rlm.runtime.plan.sizes import size_of
 
 Names = frozenset[str]
 

@@ -21,17 +21,9 @@ from typing import Any
 
 from rlm.model.plan import Ending, Failed, Final, Observe, PlanError, ValidPlan
 from rlm.runtime.plan.actions import Action, Note, Outcome, Way
-from rlm.runtime.plan.expressions import (
-    MAX_CHARS,
-    MAX_HELD,
-    MAX_NODES,
-    Scope,
-    Work,
-    failure,
-    size_of,
-    too_large,
-    units_of,
-)
+from rlm.runtime.plan.expressions import Scope
+from rlm.runtime.plan.problems import failure
+from rlm.runtime.plan.sizes import MAX_CHARS, MAX_HELD, MAX_NODES, Work, size_of, too_large, units_of
 from rlm.runtime.plan.state import Attempt, Body, Group, Limit, Pause, Settings, State, Step, bindings
 from rlm.runtime.plan.steps import Again, Many, Value, work_of
 

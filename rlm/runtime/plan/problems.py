@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from rlm.errors import MOST_NAMED, did_you_mean, named, nearest
-from rlm.model.plan import PlanProblem
+from rlm.model.plan import PlanError, PlanProblem
 
 MAX_PROBLEMS = 20
 """A check stops after so many."""
@@ -119,3 +119,8 @@ def joined(path: str, keys: Iterable[str | int]) -> str:
 def names_of(value: Mapping[str, Any]) -> str:
     """The keys of an object, as a ``got``."""
     return shown(sorted(map(str, islice(value, MOST_SORTED)))[:12])
+
+
+def failure(kind: str, message: str, path: str, **detail: Any) -> PlanError:
+    """What went wrong at a place of a running plan."""
+    return PlanError(kind, message, {"path": path, **detail})

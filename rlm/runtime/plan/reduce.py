@@ -9,24 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from rlm.compiler.foreign import Row, blocks_of
-from rlm.runtime.plan.expressions import (
-    MAX_CHARS,
-    MAX_NODES,
-    Key,
-    Material,
-    Piece,
-    Prompt,
-    Work,
-    bounded,
-    failure,
-    is_failure,
-    is_handle,
-    merged,
-    part_of,
-    text_of,
-    too_large,
-)
-from rlm.runtime.plan.problems import inside, shown, type_name
+from rlm.runtime.plan.expressions import Key, Material, Piece, Prompt, is_failure, is_handle, merged, part_of, text_of
+from rlm.runtime.plan.problems import failure, inside, shown, type_name
+from rlm.runtime.plan.sizes import MAX_CHARS, MAX_NODES, Work, bounded, too_large
 
 Number = int | float
 

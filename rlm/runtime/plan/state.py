@@ -9,7 +9,8 @@ from typing import Any
 
 from rlm.model.plan import Ending, PlanError
 from rlm.runtime.plan.actions import Action, Note, Way
-from rlm.runtime.plan.expressions import MAX_CHARS, MAX_NODES, Scope, Work, size_of, units_of
+from rlm.runtime.plan.expressions import Scope
+from rlm.runtime.plan.sizes import MAX_CHARS, MAX_NODES, Work, size_of, units_of
 
 Step = Mapping[str, Any]
 

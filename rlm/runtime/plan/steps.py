@@ -8,20 +8,12 @@ from typing import Any
 
 from rlm.model.plan import Final, Observe
 from rlm.runtime.plan.actions import Action, CheckpointAction, ContextAction, ModelAction, RlmAction, ToolAction
-from rlm.runtime.plan.expressions import (
-    evaluate,
-    failure,
-    is_handle,
-    keys_of,
-    pieces,
-    size_of,
-    text,
-    units_of,
-)
+from rlm.runtime.plan.expressions import evaluate, is_handle, keys_of, pieces, text
 from rlm.runtime.plan.parse import normalise
-from rlm.runtime.plan.problems import inside, joined, shown, type_name
+from rlm.runtime.plan.problems import failure, inside, joined, shown, type_name
 from rlm.runtime.plan.reduce import items_of, listed, reading, reduced
 from rlm.runtime.plan.schemas import mismatch
+from rlm.runtime.plan.sizes import size_of, units_of
 from rlm.runtime.plan.state import Body
 
 CHECK_SECONDS = 0.1
