@@ -28,6 +28,9 @@ _NAMES = "think|thinking|thought|thoughts|reasoning|reflection"
 _OPEN = rf"<(?:antml:)?(?:{_NAMES})(?:\s[^<>]*)?>|\[THINK\]|◁think▷"
 _CLOSE = rf"(?<![`'\"])(?:</(?:antml:)?(?:{_NAMES})\s*>|\[/THINK\]|◁/think▷)"
 _CLOSES = re.compile(_CLOSE, re.IGNORECASE)
+_CLOSING_MARKS = ("</", "[/", "◁/")
+"""Every closing tag begins with one of these."""
+
 _LEADS = re.compile(rf"\s*(?:{_OPEN})", re.IGNORECASE)
 _OPENS = re.compile(_OPEN, re.IGNORECASE)
 _BEGINS = r"""\{(?=\s*(?:["'}]|(?:steps|op)\s*:))|\[(?=\s*(?:[\[\]"0-9tfn-]|\{\s*["}]))"""
@@ -72,6 +75,8 @@ def without_thoughts(text: str) -> str:
 
     A closing tag that nothing opened ends thinking as well: chat templates of some models write the opening one.
     """
+    if not any(mark in text for mark in _CLOSING_MARKS):  # the search for tags takes 0.3 s of a text of 5 MB
+        return "" if _LEADS.match(text) else text
     at, first = 0, _OPENS.search(text)
     while True:
         opened = _LEADS.match(text, at)

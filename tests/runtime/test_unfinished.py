@@ -69,7 +69,8 @@ def test_chat_raises_for_a_reply_that_is_not_whole(fields: dict[str, Any], kind:
 
 @pytest.mark.parametrize(("fields", "kind"), KINDS)
 def test_an_answer_says_that_it_is_not_whole(fields: dict[str, Any], kind: str) -> None:
-    answer = rlm.ask("q", rlm.Catalog(), model=ScriptedProvider([ProviderReply(**fields)]), schema={"type": "object"})
+    with rlm.Catalog() as catalog:
+        answer = rlm.ask("q", catalog, model=ScriptedProvider([ProviderReply(**fields)]), schema={"type": "object"})
     assert not answer.whole
     shown = kind in ("reply_cut", "reply_unfinished")
     assert answer.status == ("ok" if shown else "failed")
