@@ -137,7 +137,7 @@ class Copy:
         self.killers: dict[str, list[str]] = defaultdict(list)
         self.without: dict[tuple[str, ...], list[str]] = {}
         self.server: subprocess.Popen[str] | None = None
-        self.prolog: subprocess.Popen[str] | None = None
+        self.prolog: subprocess.Popen[bytes] | None = None
 
     def judged(self, mutant: Mutant) -> tuple[str, str]:
         """``invalid``, ``killed`` or ``survived``, and what noticed it."""
@@ -177,19 +177,18 @@ class Copy:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                text=True,
+                bufsize=0,  # what select() waits for must not stand in a buffer of Python already
                 start_new_session=True,
             )
         assert self.prolog.stdin is not None
         assert self.prolog.stdout is not None
         names = ",".join(f"'tests/prolog/{name}'" for name in [*own, *rest])
-        self.prolog.stdin.write(f"judge('prolog/{file}',[{names}]).\n")
-        self.prolog.stdin.flush()
+        self.prolog.stdin.write(f"judge('prolog/{file}',[{names}]).\n".encode())
         row: dict[str, Any] | None = None
         end = time.monotonic() + PLUNIT_SECONDS
         while row is None and select.select([self.prolog.stdout], [], [], max(0.0, end - time.monotonic()))[0]:
             line = self.prolog.stdout.readline()
-            if line.startswith("{"):
+            if line.startswith(b"{"):
                 row = json.loads(line)
             elif not line:
                 break
