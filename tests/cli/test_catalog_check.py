@@ -45,7 +45,7 @@ BROKEN: dict[str, tuple[bytes, list[tuple[str, str, int, str]]]] = {
     "no tools": (b'{"tools": 5}', [("error", "wrong_type", 1, "tools")]),
     "long text": (
         f'{{"name": "a", "description": "{"x" * 3000}"}}\n'.encode(),
-        [("note", "long_text", 1, "description")],
+        [("note", "description_cut", 1, ""), ("note", "long_text", 1, "description")],
     ),
     "oversize text": (
         f'{{"name": "a", "description": "{"x" * 70_000}"}}\n'.encode(),
