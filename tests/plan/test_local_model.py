@@ -36,7 +36,7 @@ async def reply(provider: LocalProvider, question: str, frame: Frame) -> str:
                 {"role": "user", "content": question},
             ]
         },
-        max_output_tokens=2048,
+        max_output_tokens=768,
         temperature=0,
         response_format=plan_schema(frame),
     )

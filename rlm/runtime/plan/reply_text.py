@@ -24,8 +24,7 @@ _ENDS = {
 
 _STEPS: Mapping[str, str] = {
     "context": "context: handle, action, args. Action(args).value:",
-    "model": "model: prompt, schema?. A model sees the prompt alone: strings instruct, values are data. "
-    "JSON by schema.",
+    "model": "model: prompt, schema?. A model that sees the prompt alone; JSON by schema.",
     "rlm": "rlm: query, context?. A child that plans for itself.",
     "tool": "tool: name, args",
     "map": 'map: over, as, steps. Steps for each item, side by side; failed items are {"error":{}}.',
