@@ -42,7 +42,7 @@ def test_a_missing_prolog_is_told_with_the_command_that_installs_it(
 
 def test_what_is_missing_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("RLM_LOCAL_MODEL", "/nowhere/model.gguf")
-    monkeypatch.setattr(doctor, "_version", lambda package: None if package in ("mcp", "wordllama") else "1")
+    monkeypatch.setattr(doctor, "installed", lambda package: None if package in ("mcp", "wordllama") else "1")
     doctor.show(doctor.report())
     printed = capsys.readouterr().out
     assert printed.count("pip install 'prolog-rlm[mcp]'") == 1

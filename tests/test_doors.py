@@ -148,7 +148,7 @@ DOORS: dict[str, Door] = {
     "view.state": Door(lambda id: view().state(id), "id", (None, 5, [1], ODD)),
     "view.compare": Door(lambda other: view().compare(other), "other", (None, 5, UNIT)),
     "view.save": Door(lambda path: view().save(path), "path|*.rlm", PATHS),
-    "view.messages": Door(lambda wire: view().messages(wire), "openai", (None, 5, [1])),
+    "view.messages": Door(lambda wire: view().messages(wire), "openai", ("", 5, [1])),
     "view.recompile": Door(lambda signals: view().recompile(signals=signals), "signals", (5, (1, 2))),
     "Session.catalog": Door(lambda catalog: rlm.Session(catalog).compile("x"), "atalog", (None, 5)),
     # asking and completing

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FIRST = "Review what changed on my branch since main, push it, and open an issue for anything risky."
 SECOND = "Will it rain in Lisbon on Friday? If not, book me a flight there from Berlin."
 
-BUDGET = 600
+BUDGET = 680
 DENIED = ("tool:git_push", "tool:*_delete")
 GRANTED = (
     *("tool:git_*", "tool:issue_*", "tool:pull_request_*", "tool:file_*", "tool:weather_*"),

@@ -140,7 +140,7 @@ class CompiledContext:
         return render.native_tools(self.shown, self._wire(provider), limits_of(self.wire))
 
     def _wire(self, provider: str | None) -> Wire:
-        wire = checked_wire(provider or self.wire or "openai")
+        wire = checked_wire((self.wire or "openai") if provider is None else provider)
         if self.wire is not None and wire != self.wire:
             raise ConfigurationError(
                 "other_wire", f"this view was compiled with wire={self.wire!r}; compile with wire={wire!r}"
@@ -166,7 +166,7 @@ class CompiledContext:
             ConfigurationError: ``unknown_provider``; ``other_wire``, as ``tools``; ``other_tools_place`` where the
                 view was compiled, and charged, with tools in the other place.
         """
-        wire = checked_wire(provider or self.wire or "openai")
+        wire = checked_wire((self.wire or "openai") if provider is None else provider)
         if (wire == "text") == self._native:
             place = "the provider's tools field" if self._native else "the text"
             raise ConfigurationError(

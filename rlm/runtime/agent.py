@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -61,6 +61,8 @@ LARGE_TEXT = 8_000
 
 LARGE_DATA = 1_000
 """Values in a plan that is checked in a thread."""
+
+T = TypeVar("T")
 
 Left = Mapping[str, Any]
 """What may still be taken, by budget field."""
@@ -149,7 +151,7 @@ class Agent:
                 if problem is None:
                     return ending.value
                 ending = Failed(problem.to_dict(), "the value of `final`", self.partial())
-            repeats = self._repeats(plan, ending)
+            repeats = self._repeats(reply, ending)
             if isinstance(ending, Observe):
                 said.observed(reply, ending.values, repeated=repeats > 1)
                 needs = ending.needs or needs
@@ -158,7 +160,7 @@ class Agent:
             else:
                 said.failed(reply, ending.path, ending.error, self.partial(), repeated=repeats > 1)
 
-    def _repeats(self, plan: ValidPlan, ending: Observe | Failed) -> int:
+    def _repeats(self, plan: str, ending: Observe | Failed) -> int:
         """Count how often this plan has had this result, this time included.
 
         A failure is the same where the step and the kind are: messages may hold times and ids of requests.
@@ -171,7 +173,7 @@ class Agent:
             result: Any = [ending.path, ending.error.get("phase"), ending.error.get("kind")]
         else:
             result = dict(ending.values)
-        key = digest_of([plan.data, result])
+        key = digest_of([plan, result])
         self.results[key] += 1
         if self.results[key] >= MOST_REPEATS:
             what = f"the same plan had the same result {MOST_REPEATS} times"
@@ -235,8 +237,7 @@ class Agent:
                 material = material_of(view.messages("text"))
                 plan = await _apart(len(reply.text), read, reply.text, frame, material)
                 left = self.run.left(f"{call}:plan", self.account)
-                found = preflight(worst_case(plan, frame), {**left, "max_iterations": None})  # children have their own
-                found = (*found, *step_problems(plan, frame, left.get("max_steps")))
+                found = await _apart(len(reply.text), _unaffordable, plan, frame, left)
                 if found:
                     raise PlanError.of(found)
             except PlanError as problem:
@@ -245,7 +246,7 @@ class Agent:
                 said.refused(reply.text, problem.problems)
                 continue
             trace.event("plan", call=call, plan=trace.body(plan.data) if trace.wanted else "")
-            return plan, json_text(plan.data)
+            return plan, await _apart(len(reply.text), json_text, plan.data)
         problems = last.detail.get("problems", [])
         message = f"no valid plan in {self.run.options.max_repairs + 1} replies; the last: {last.message}"
         raise RunError("no_valid_plan", message, {"problems": problems})
@@ -485,7 +486,7 @@ class Agent:
 _ACTIONS = {name: dict(spec.schema) for name, spec in ACTIONS.items()}
 
 
-async def _apart(chars: int, check: Callable[..., ValidPlan], *args: Any) -> ValidPlan:
+async def _apart(chars: int, check: Callable[..., T], *args: Any) -> T:
     """What a check gives: of a large plan in a thread, so that other tasks on the event loop go on meanwhile."""
     if chars < LARGE_TEXT:
         return check(*args)
@@ -496,6 +497,12 @@ async def _apart(chars: int, check: Callable[..., ValidPlan], *args: Any) -> Val
 def _grammar(ops: frozenset[str]) -> str:
     """The plan language as an agent with these operations is told it."""
     return grammar_text(Frame(ops=ops, actions=_ACTIONS))
+
+
+def _unaffordable(plan: ValidPlan, frame: Frame, left: Left) -> tuple[PlanProblem, ...]:
+    """What of a plan could take more than is left, at its dearest. Children have turns of their own."""
+    found = preflight(worst_case(plan, frame), {**left, "max_iterations": None})
+    return (*found, *step_problems(plan, frame, left.get("max_steps")))
 
 
 def _no_whole_plan(problem: ProviderError, limit: int) -> PlanError:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 
 from rlm.boundary import host_code
 from rlm.compiler.tokens import counter
@@ -31,6 +32,9 @@ ONCE = Retry(attempts=1)
 
 MOST_COUNTED = 262_144
 """Characters of a reply that are counted; a longer one has as many tokens for each character as its beginning."""
+
+COUNTED_AT_ONCE = 32_768
+"""Characters of a reply that are counted between two turns of the event loop: about 20 ms."""
 
 Ends = Callable[[ProviderReply | RlmError, Bill | None], None]
 """Is called with the outcome of a request and what was charged for it; None where that is nothing."""
@@ -147,7 +151,7 @@ async def _charged(
     except BaseException:  # cancelled: what it has taken by now nobody knows
         account.settle(reservation, None)
         raise
-    received = received_tokens(reply, passage.tokenizer)
+    received = await received_tokens(reply, passage.tokenizer)
     bill = account.settle(reservation, reply.usage, received=received, window=passage.window)
     if told is not None:
         told(reply, bill)
@@ -174,12 +178,18 @@ def _usage_in(problem: RlmError) -> Usage:
         return Usage()
 
 
-def received_tokens(reply: ProviderReply, tokenizer: str) -> int:
-    """Our own count of what a reply holds."""
+async def received_tokens(reply: ProviderReply, tokenizer: str) -> int:
+    """Our own count of what a reply holds. Other tasks go on between two pieces; what arrived is charged, so that no
+    cancellation ends the counting."""
     text = "\n".join([reply.text, reply.refusal, *(f"{call.name} {call.arguments}" for call in reply.tool_calls)])
     text = text.rstrip("\n")
-    counted = counter(tokenizer).count(text[:MOST_COUNTED])
-    return counted if len(text) <= MOST_COUNTED else math.ceil(counted * len(text) / MOST_COUNTED)
+    read, counted = min(len(text), MOST_COUNTED), 0
+    with anyio.CancelScope(shield=True):
+        for start in range(0, read, COUNTED_AT_ONCE):
+            if start:
+                await anyio.lowlevel.checkpoint()
+            counted += counter(tokenizer).count(text[start : min(read, start + COUNTED_AT_ONCE)])
+    return counted if read == len(text) else math.ceil(counted * len(text) / read)
 
 
 async def _reserved(provider: Provider, request: ProviderRequest, deadline: float, passage: Passage) -> Reservation:

@@ -264,7 +264,7 @@ def test_p19_an_unknown_mode_is_a_mistake_of_usage(rlm: Run, tools: Path, mode: 
     ("args", "phase", "kind", "hint"),
     [
         (["--pin", "tool:git_dif"], "catalog", "unknown_unit", "did you mean 'tool:git_diff'"),
-        (["--pin", "git_diff"], "catalog", "unknown_unit", "did you mean 'tool:git_diff'"),
+        (["--pin", "git_dif"], "catalog", "unknown_unit", "did you mean 'tool:git_diff'"),
         (["--pin", "tool:git_diff", "--budget", "5"], "budget", "over_budget", "tool:git_diff"),
         (["--pin", "tool:git_diff", "--deny", "tool:git*"], "compile", "pinned_blocked", "tool:git_diff"),
         (["--save", "session.txt"], "configuration", "wrong_suffix", ".rlm"),

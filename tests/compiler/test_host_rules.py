@@ -74,7 +74,7 @@ def test_warnings_are_told_by_the_view_however_often_it_is_compiled(catalog, tmp
     path.write_text(VETO + "unused(1).\n")
     for text in ("what changed in git", "git diff"):
         (warning,) = under(catalog, path, text).warnings
-        assert warning.startswith(f"{path}, line 2: ")
+        assert warning.startswith(f"{path}, line 2, column 1: ")
     assert warning in str(under(catalog, path).explain())
     assert under(catalog, path).to_dict()["warnings"] == [warning]
 

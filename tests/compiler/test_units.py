@@ -74,7 +74,7 @@ def test_a_turn_of_surrogates_is_a_mistake_of_the_caller(evidence: str) -> None:
 
 def test_blocks_are_remembered_up_to_a_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forms, "KEPT_BYTES", 50_000)
-    blocks = Blocks(counter("estimate"), native=False)
+    blocks = Blocks(counter("estimate"), None)
     units = [rlm.Unit(f"instruction:i{n}", content=f"{n} {'word ' * 200}") for n in range(200)]
     for unit in units:
         assert blocks.full(unit) is blocks.full(unit)

@@ -87,7 +87,8 @@ def test_p07_packing_is_charged_and_closed(surveyed: list[Surveyed]) -> None:
 
 def test_p14_visible_schemas_are_those_of_the_callable_active_tools(surveyed: list[Surveyed]) -> None:
     holds("P14", surveyed)
-    assert sum(bool(item.view.tools("openai")) for item in surveyed if item.view) > min(500, CATALOGS / 4)
+    # In a third of the cases the tools that fit are forbidden, invisible, out of scope or denied.
+    assert sum(bool(item.view.tools("openai")) for item in surveyed if item.view) > CATALOGS / 6
 
 
 def test_nothing_is_unlawful_or_unpackable(surveyed: list[Surveyed]) -> None:

@@ -197,7 +197,12 @@ async def test_a_wait_may_be_told_in_milliseconds(loopback: Loopback) -> None:
 
 async def test_a_schema_goes_where_the_host_says_that_it_is_enforced(loopback: Loopback) -> None:
     loopback.script(answers("{}"))
-    schema = {"type": "object"}
+    schema = {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}},
+        "required": ["n"],
+        "additionalProperties": False,
+    }
     for wire in ("openai", "anthropic"):
         for enforces in (True, False):
             to = provider(loopback, wire, enforces_schema=enforces)

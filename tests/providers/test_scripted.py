@@ -25,7 +25,12 @@ async def test_lines_are_used_in_order_and_requests_are_remembered() -> None:
     whole = ProviderReply(text="two", tool_calls=(ToolCall(id="c", name="f", arguments="{}"),), finish_reason="length")
     to = ScriptedProvider(["one", whole, ProviderError("rate_limited", "slow", retryable=True)])
     first = await ask(to, "a")
-    assert (first.text, first.finish_reason, first.usage, first.model) == ("one", "stop", Usage(), "scripted")
+    assert (first.text, first.finish_reason, first.usage, first.model) == (
+        "one",
+        "stop",
+        Usage(output_tokens=1),
+        "scripted",
+    )
     assert await ask(to, "b") is whole
     with pytest.raises(ProviderError, match="slow"):
         await ask(to, "c")

@@ -104,7 +104,7 @@ def test_250_random_usages_of_a_wire_are_charged_at_the_greater_of_both_counts(w
     assert len(bills) == len(told) == 250
     kinds, believed = set(), 0
     for usage, (got, bill) in zip(told, bills, strict=True):
-        own_output = gate.received_tokens(got, "o200k_base")
+        own_output = anyio.run(gate.received_tokens, got, "o200k_base")
         tokens, reported = bill.charged, bill.reported
         assert tokens.input_tokens >= OWN_INPUT
         assert tokens.output_tokens >= own_output > 20

@@ -149,6 +149,10 @@ def evaluate(expression: Any, scope: Scope, path: str = "") -> Any:
 def _parts(expression: Any, scope: Scope, path: str) -> Any:
     """The value of an expression, of which only the texts are bounded: the whole is looked at once, in the end."""
     if isinstance(expression, list):
+        values = _written_values(expression)
+        if values is not None:
+            scope.work.add(values, path)
+            return expression
         scope.work.add(len(expression), path)
         return [
             _parts(item, scope, inside(path, number)) if isinstance(item, CONTAINERS) else item
@@ -162,6 +166,23 @@ def _parts(expression: Any, scope: Scope, path: str) -> Any:
         key: _parts(item, scope, inside(path, key)) if isinstance(item, CONTAINERS) else item
         for key, item in expression.items()
     }
+
+
+def _written_values(expression: list[Any]) -> int | None:
+    """How many values are in a list of plain values and lists, which is its own value; None where an object is in it.
+
+    A path for each item of such a list would take longer than all else: 80,000 items take a tenth of a second.
+    """
+    count, stack = 0, [expression]
+    while stack:
+        items = stack.pop()
+        count += len(items)
+        for item in items:
+            if isinstance(item, dict):
+                return None
+            if isinstance(item, list):
+                stack.append(item)
+    return count
 
 
 def pieces(expression: Any, scope: Scope, path: str) -> Prompt:
