@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -31,6 +31,15 @@ _WITH_ONE = frozenset(
         *("unevaluatedProperties", "unevaluatedItems", "additionalItems"),
     }
 )
+_UNTOUCHED = frozenset(
+    {
+        *("type", "title", "description", "default", "enum", "const", "examples", "format", "pattern"),
+        *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "minimum", "maximum", "multipleOf"),
+    }
+)
+"""Words whose values no wire renames or rewrites."""
+_DEPTH = 32
+"""Levels below which one look is no longer enough."""
 _MAPPING = (dict, Mapping)
 """A plain dict is looked for first: to ask an abstract class takes ten times as long, and a catalog has 100,000."""
 
@@ -107,6 +116,10 @@ class _Mending:
         self._sentences: list[str] = []
 
     def made(self) -> WireTool:
+        if self._is_taken_as_it_is():
+            schema = {"type": "object", "properties": {}} | self._root | {"type": "object"}
+            description = self._description()
+            return WireTool(schema, description, {}, tuple(self._findings))
         try:
             schema = self._object(dict(self._root))
             if self._limits.property_key is not None:
@@ -120,6 +133,11 @@ class _Mending:
             names = ", ".join(sorted(self._keys.values()))
             self._findings.append(("property_keys", f"properties that the wire does not take are renamed: {names}"))
         return WireTool(schema, self._description(), self._keys, tuple(self._findings))
+
+    def _is_taken_as_it_is(self) -> bool:
+        """Whether nothing has to be mended; one look at most schemas, and no copy of them."""
+        root, limits = self._root, self._limits
+        return _may_be_object(root) and limits.root_words.isdisjoint(root) and _is_taken(root, limits, 0)
 
     # -- the top ------------------------------------------------------------------------------------
 
@@ -272,6 +290,44 @@ class _Mending:
         message = f"a description of {len(own)} characters is sent up to {len(shorter)}: the wire takes {most} in all"
         self._findings.append(("description_cut", message))
         return "\n".join(part for part in (shorter, more) if part)
+
+
+def _is_taken(schema: Any, limits: WireLimits, depth: int) -> bool:
+    """Whether a wire surely takes a schema unchanged. ``False`` means that it has to be looked at in full."""
+    if type(schema) is bool:
+        return True
+    if type(schema) is not dict or depth > _DEPTH or (limits.array_items and _lacks_items(schema)):
+        return False
+    for word, value in schema.items():
+        if word in _UNTOUCHED:
+            continue
+        if word == "properties":
+            if type(value) is not dict or not _are_legal(value, limits):
+                return False
+            parts: Any = value.values()
+        elif word == "required":
+            if type(value) is not list or not _are_legal(value, limits):
+                return False
+            continue
+        elif word in _LISTED and type(value) is list:
+            parts = value
+        elif word in ("items", "additionalProperties"):
+            parts = (value,)
+        else:
+            return False
+        if not all(_is_taken(part, limits, depth + 1) for part in parts):
+            return False
+    return True
+
+
+def _lacks_items(schema: dict[str, Any]) -> bool:
+    return "items" not in schema and "type" in schema and "array" in _types(schema)
+
+
+def _are_legal(names: Iterable[Any], limits: WireLimits) -> bool:
+    """Whether a wire takes all these names of properties."""
+    legal = limits.property_key
+    return legal is None or all(type(name) is str and legal.fullmatch(name) for name in names)
 
 
 class _Refused(Exception):

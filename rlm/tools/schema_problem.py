@@ -7,7 +7,6 @@ few keywords, and one look tells that these are in order; only others are read i
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from rlm.errors import ConfigurationError
@@ -15,7 +14,6 @@ from rlm.model.unit import CALLABLE, Unit
 
 _TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 _TEXTS = frozenset({"title", "description"})
-_SIMPLE = frozenset({"type", "properties", "required", "items", "enum", "additionalProperties", "default"}) | _TEXTS
 _DEPTH = 8
 
 
@@ -46,18 +44,25 @@ def _is_type(kind: Any) -> bool:
 
 def _is_ordinary(schema: Any, depth: int) -> bool:
     """Whether one look tells that a schema is in order."""
-    if not isinstance(schema, Mapping) or depth > _DEPTH or not schema.keys() <= _SIMPLE:
+    if type(schema) is not dict or depth > _DEPTH:
         return False
-    if "type" in schema and not (isinstance(schema["type"], str) and schema["type"] in _TYPES):
-        return False
-    if not all(isinstance(schema[word], str) for word in _TEXTS & schema.keys()):
-        return False
-    properties, required, values = schema.get("properties", {}), schema.get("required", []), schema.get("enum", [0])
-    if not (isinstance(properties, Mapping) and isinstance(required, list) and isinstance(values, list) and values):
-        return False
-    if not all(isinstance(name, str) for name in required) or len(set(required)) < len(required):
-        return False
-    inner = [*properties.values(), *([schema["items"]] if "items" in schema else [])]
-    more = schema.get("additionalProperties", True)
-    inner += [] if isinstance(more, bool) else [more]
-    return all(_is_ordinary(part, depth + 1) for part in inner)
+    for word, value in schema.items():
+        if word == "type":
+            good = type(value) is str and value in _TYPES
+        elif word in _TEXTS:
+            good = type(value) is str
+        elif word == "properties":
+            good = type(value) is dict and all(_is_ordinary(part, depth + 1) for part in value.values())
+        elif word == "required":
+            good = type(value) is list and all(type(name) is str for name in value) and len(set(value)) == len(value)
+        elif word == "items":
+            good = _is_ordinary(value, depth + 1)
+        elif word == "enum":
+            good = type(value) is list and bool(value)
+        elif word == "additionalProperties":
+            good = type(value) is bool or _is_ordinary(value, depth + 1)
+        else:
+            good = word == "default"
+        if not good:
+            return False
+    return True
