@@ -35,11 +35,13 @@ def load() -> ModuleType:
     if already is not None:
         return already
     installation = locate.find()
-    package = _package()
+    package = installation.janus or _package()
     with whole(), sigint_waits():  # a Ctrl-C in the middle would leave half a Prolog
         if sys.platform != "win32":
-            _initialise(_library(package, installation), package, installation.home)
+            _initialise(_library(package, installation), package, installation)
         try:
+            if installation.janus is not None:
+                return _import_apart(installation.janus)
             import janus_swi  # type: ignore[import-untyped, unused-ignore]
 
             return cast(ModuleType, janus_swi)
@@ -55,10 +57,25 @@ def _package() -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise EngineError(
             "janus_missing",
-            "the Python package janus_swi is not installed: pip install --no-cache-dir janus-swi "
+            "the Python package janus_swi is not installed: pip install --no-cache-dir 'prolog-rlm[system-swipl]' "
             "(it is compiled, so a C compiler and swipl must be on PATH)",
         )
     return Path(spec.submodule_search_locations[0])
+
+
+def _import_apart(package: Path) -> ModuleType:
+    """Import the bundled engine's ``janus_swi`` from its folder, which is on no path that others search."""
+    spec = importlib.machinery.PathFinder.find_spec("janus_swi", [str(package.parent)])
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{package} is no Python package")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["janus_swi"] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules["janus_swi"]
+        raise
+    return module
 
 
 def _library(package: Path, installation: locate.Installation) -> ctypes.CDLL:
@@ -79,19 +96,25 @@ def _library(package: Path, installation: locate.Installation) -> ctypes.CDLL:
     return library
 
 
-def _initialise(library: ctypes.CDLL, package: Path, home: Path) -> None:
+def _initialise(library: ctypes.CDLL, package: Path, installation: locate.Installation) -> None:
     global _argv
-    words = ["swipl", "-q", "-f", "none", "-g", "true", "--no-signals", f"--home={home}", "-p", f"library={package}"]
+    words = ["swipl", "-q", "-f", "none", "-g", "true", "--no-signals", f"--home={installation.home}"]
+    if installation.janus is None:  # the bundled engine has janus.pl among its libraries
+        words += ["-p", f"library={package}"]
     _argv = (ctypes.c_char_p * (len(words) + 1))(*(word.encode() for word in words), None)
     if not library.PL_is_initialised(None, None):
         library.PL_initialise(len(words), _argv)
 
 
 def _unusable(why: str, installation: locate.Installation) -> EngineError:
+    detail = {"swipl": str(installation.swipl), "version": installation.version_text, "home": str(installation.home)}
+    if installation.janus is not None:
+        remedy = f"Install it again: pip install --force-reinstall --no-cache-dir {locate.BUNDLE}"
+        return EngineError("janus_unusable", f"the package {locate.BUNDLE} does not work: {why}. {remedy}", detail)
     return EngineError(
         "janus_unusable",
         f"the Python package janus_swi does not fit {installation.swipl} (SWI-Prolog "
         f"{installation.version_text}): {why}. Install it again with that swipl first on PATH: "
         "pip install --force-reinstall --no-cache-dir janus-swi",
-        {"swipl": str(installation.swipl), "version": installation.version_text, "home": str(installation.home)},
+        detail,
     )

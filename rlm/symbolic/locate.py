@@ -1,15 +1,22 @@
-"""Where SWI-Prolog is, found out in a subprocess: nothing here can take this process down."""
+"""Which SWI-Prolog is used, and where it is. Nothing here can take this process down.
+
+There are two kinds. The *bundled* engine is the package ``prolog_rlm_swipl``, with a Janus of its own. The *system's*
+is any other program ``swipl``, with the distribution ``janus_swi`` built against it. A process has one Prolog, so where
+``janus_swi`` is installed the host may use it as well, and the system's Prolog goes first.
+"""
 
 from __future__ import annotations
 
 import errno
 import functools
+import importlib
+import importlib.machinery
 import os
 import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rlm import files
@@ -21,6 +28,7 @@ UNSOUND_VERSIONS = frozenset({(10, 0, 0), (10, 0, 1)})
 """Releases with a reported race in atom garbage collection."""
 
 ENVIRONMENT_VARIABLE = "RLM_SWIPL"
+BUNDLE = "prolog-rlm-swipl"
 _PROBE_SECONDS = 20
 
 DESCRIPTORS = 10
@@ -29,32 +37,71 @@ DESCRIPTORS = 10
 
 @dataclass(frozen=True)
 class Installation:
-    """One SWI-Prolog: its program, version, home (the library) and shared library, if it has one."""
+    """One SWI-Prolog: its program, version, home (the library) and shared library, if it has one.
+
+    ``janus`` is the folder of the Janus that belongs to the bundled engine, None for the system's. ``bignums`` names
+    the library of its big integers where that is known. ``reason`` says in words why this one was chosen.
+    """
 
     swipl: Path
     version: tuple[int, int, int]
     home: Path
     libswipl: Path | None
+    janus: Path | None = None
+    janus_version: str | None = field(default=None, compare=False)
+    bignums: str | None = field(default=None, compare=False)
+    reason: str = field(default="", compare=False)
 
     @property
     def version_text(self) -> str:
         return ".".join(str(part) for part in self.version)
 
+    @property
+    def kind(self) -> str:
+        """``bundled`` or ``system``."""
+        return "system" if self.janus is None else "bundled"
+
 
 def find() -> Installation:
-    """The SWI-Prolog to use: ``RLM_SWIPL``, else the checkout's own ``.swipl``, else ``swipl`` on ``PATH``.
+    """The SWI-Prolog to use, with the reason.
+
+    First comes the program that ``RLM_SWIPL`` names. Then, where ``janus_swi`` is installed, the system's: the
+    checkout's own ``.swipl``, else ``swipl`` on ``PATH``. Then the bundled engine. Where there is none, the system's.
 
     Raises:
         EngineError: ``prolog_missing`` or ``prolog_unsupported``; the message says how to install one here.
             ``no_descriptors`` where the process may not open the files that a start takes.
     """
     _check_descriptors()
+    bundled = _bundled()
     named = os.environ.get(ENVIRONMENT_VARIABLE)
     if named:
-        program = shutil.which(named)
-        if program is None:
-            raise _missing(f"{ENVIRONMENT_VARIABLE} is {named!r}, which is no program")
-        return _probe(Path(program))
+        return _named(named, bundled)
+    if bundled is None:
+        return replace(_system(), reason=f"{BUNDLE} is not installed, or has no engine for this Python")
+    if not _janus_is_installed():
+        return replace(bundled, reason=f"{BUNDLE} is installed, and janus_swi is not")
+    try:
+        return replace(
+            _system(), reason="janus_swi is installed (extra system-swipl), so the system's Prolog goes first"
+        )
+    except EngineError as problem:
+        return replace(
+            bundled, reason=f"janus_swi is installed, but no Prolog for it: {problem.message.split('. ')[0]}"
+        )
+
+
+def _named(named: str, bundled: Installation | None) -> Installation:
+    program = shutil.which(named)
+    if program is None:
+        raise _missing(f"{ENVIRONMENT_VARIABLE} is {named!r}, which is no program")
+    reason = f"{ENVIRONMENT_VARIABLE} names it"
+    if bundled is not None and os.path.samefile(program, bundled.swipl):
+        return replace(bundled, reason=reason)
+    return replace(_probe(Path(program)), reason=reason)
+
+
+def _system() -> Installation:
     own = Path(__file__).resolve().parents[2] / ".swipl" / "bin" / "swipl"
     if os.access(own, os.X_OK):
         return _probe(own)
@@ -62,6 +109,30 @@ def find() -> Installation:
     if program is None:
         raise _missing("there is no program 'swipl' on PATH")
     return _probe(Path(program))
+
+
+def _bundled() -> Installation | None:
+    """The engine of the package ``prolog_rlm_swipl``; None where there is none that fits this Python."""
+    try:
+        found = importlib.import_module("prolog_rlm_swipl").engine()
+    except ImportError:
+        return None
+    if found is None:
+        return None
+    return Installation(
+        swipl=found.program,
+        version=found.version,
+        home=found.home,
+        libswipl=found.library,
+        janus=found.janus,
+        janus_version=found.build["janus"],
+        bignums=found.build["bignums"],
+    )
+
+
+def _janus_is_installed() -> bool:
+    """Whether ``janus_swi`` lies on the path by itself, whatever is loaded under that name."""
+    return importlib.machinery.PathFinder.find_spec("janus_swi") is not None
 
 
 def _check_descriptors() -> None:
@@ -137,6 +208,7 @@ def _missing(why: str) -> EngineError:
 def how_to_install() -> str:
     """One sentence with the command that installs SWI-Prolog on this platform."""
     otherwise = (
+        f"or the engine of the package {BUNDLE} where it has one for this platform, "
         "or run ./bootstrap in a checkout of prolog-rlm, or set "
         f"{ENVIRONMENT_VARIABLE} to a program of version 9.2, or of 10.0.2 and later."
     )

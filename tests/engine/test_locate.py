@@ -10,7 +10,7 @@ import pytest
 
 from rlm.errors import EngineError
 from rlm.symbolic import locate
-from tests.engine.conftest import Run
+from tests.engine.conftest import ROOT, Run
 
 Fake = Callable[..., Path]
 
@@ -18,6 +18,19 @@ Fake = Callable[..., Path]
 @pytest.fixture(autouse=True)
 def forgotten() -> None:
     locate._probe.cache_clear()
+
+
+@pytest.fixture
+def system_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RLM_SWIPL", raising=False)
+    monkeypatch.setattr(locate, "_bundled", lambda: None)
+
+
+def with_janus(**environment: str) -> dict[str, str]:
+    """The environment of a process that finds ``janus_swi`` on its path, as if it were installed by itself."""
+    bundled = locate._bundled()
+    folders = [str(ROOT)] if bundled is None else [str(ROOT), str(bundled.janus.parent)]
+    return {"PYTHONPATH": os.pathsep.join(folders), **environment}
 
 
 @pytest.fixture
@@ -46,8 +59,9 @@ def test_the_variable_comes_first(monkeypatch: pytest.MonkeyPatch, fake: Fake) -
     assert found.version_text == "9.3.10"
 
 
-def test_then_the_checkouts_own_and_then_the_path(monkeypatch: pytest.MonkeyPatch, fake: Fake, tmp_path: Path) -> None:
-    monkeypatch.delenv("RLM_SWIPL", raising=False)
+def test_then_the_checkouts_own_and_then_the_path(
+    monkeypatch: pytest.MonkeyPatch, system_only: None, fake: Fake, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     on_path = fake()
     checkout = tmp_path / "checkout"
@@ -127,7 +141,7 @@ def test_without_prolog_the_library_still_imports(python: Run) -> None:
 
 
 def test_another_version_than_janus_was_built_for(python: Run, fake: Fake) -> None:
-    done = python(REPORT, env={"RLM_SWIPL": str(fake(version="90399"))})
+    done = python(REPORT, env=with_janus(RLM_SWIPL=str(fake(version="90399"))))
     assert done.stdout == "janus_unusable\n"
 
 
@@ -136,7 +150,7 @@ def test_a_home_that_is_not_there(python: Run, fake: Fake) -> None:
     number = "".join(f"{part:02}" for part in locate.find().version).lstrip("0")
     done = python(
         "try: engine()\nexcept EngineError as error: print(error.kind, error.message)",
-        env={"RLM_SWIPL": str(fake(version=number, home="/no/such/home"))},
+        env=with_janus(RLM_SWIPL=str(fake(version=number, home="/no/such/home"))),
     )
     assert done.stdout.startswith("janus_unusable")
     assert "/no/such/home" in done.stdout
@@ -145,6 +159,11 @@ def test_a_home_that_is_not_there(python: Run, fake: Fake) -> None:
 def test_janus_not_installed(python: Run) -> None:
     done = python(
         """
+        from rlm.symbolic import locate
+        bundled = locate._bundled()
+        locate._bundled = lambda: None
+        if bundled is not None:  # its program stands for the system's
+            locate._system = lambda: locate._probe(bundled.swipl)
         class Blocker:
             def find_spec(self, name, path=None, target=None):
                 if name == "janus_swi":
@@ -162,6 +181,9 @@ def test_an_extension_that_cannot_be_loaded(python: Run, tmp_path: Path) -> None
     done = python(
         f"""
         import importlib.machinery
+        from rlm.symbolic import locate
+        found = locate.find()
+        locate._system = lambda: locate._probe(found.swipl)
         package = Path({str(tmp_path)!r}, "janus_swi"); package.mkdir()
         (package / "__init__.py").write_text("")
         sys.path.insert(0, {str(tmp_path)!r})

@@ -97,7 +97,10 @@ def test_a_host_may_have_started_prolog_before(python: Run) -> None:
     done = python(
         """
         from rlm.symbolic import locate
-        os.environ["SWI_HOME_DIR"] = str(locate.find().home)
+        found = locate.find()
+        os.environ["SWI_HOME_DIR"] = str(found.home)
+        if found.janus is not None:  # the bundled Janus is on no path by itself
+            sys.path.insert(0, str(found.janus.parent))
         import janus_swi
         print(janus_swi.apply_once("user", "atom_length", "four"))
         prolog = start()
