@@ -117,7 +117,8 @@ class _Mending:
 
     def made(self) -> WireTool:
         if self._is_taken_as_it_is():
-            schema = {"type": "object", "properties": {}} | self._root | {"type": "object"}
+            schema: dict[str, Any] = {"type": "object", "properties": {}, **self._root}
+            schema["type"] = "object"
             description = self._description()
             return WireTool(schema, description, {}, tuple(self._findings))
         try:
