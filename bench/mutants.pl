@@ -19,7 +19,8 @@ One line of JSON for each change: `file`, `line`, `kind`, `before`, `after`, and
     negation     a negated goal is not negated
     clauses      two clauses of a predicate that stand side by side change places
 
-A goal is dropped as `(true -> true ; Goal)`, so that its variables stay and no warning betrays it.
+A goal is dropped as `(true -> true ; Goal)`, so that its variables stay and no warning betrays it. Grammar rules are
+changed alike: what stands for a piece of text is dropped as `([] -> [] ; Piece)`, and goals in braces as any goals.
 */
 
 :- initialization(main, main).
@@ -98,8 +99,12 @@ change(Clauses, Text, clauses, [[F1, T1, Second], [F2, T2, First]]) :-
     span(Text, F2, T2, Second).
 change(Clauses, Text, Kind, Edits) :-
     member(Clause-Position, Clauses),
-    goal_of_clause(Clause, Position, Goal, GoalPosition),
-    change_in_body(Goal, GoalPosition, Text, Kind, Edits).
+    (   goal_of_clause(Clause, Position, Goal, GoalPosition),
+        change_in_body(Goal, GoalPosition, Text, Kind, Edits)
+    ;   Clause = (_ --> Grammar),
+        Position = term_position(_, _, _, _, [_, GrammarPosition]),
+        change_in_grammar(Grammar, GrammarPosition, Text, Kind, Edits)
+    ).
 
 predicate((Head --> _), dcg(Name/Arity)) :- !, callable(Head), functor(Head, Name, Arity).
 predicate((Head => _), Predicate) :- !, predicate(Head, Predicate).
@@ -111,6 +116,7 @@ predicate(Head, Name/Arity) :- callable(Head), functor(Head, Name, Arity).
 %   body(+Clause, -Body): facts have none; exchanging them is the matter of tables.
 body((_ :- Body), Body).
 body((_ => Body), Body).
+body((_ --> Body), Body).
 
 goal_of_clause((_ :- Body), term_position(_, _, _, _, [_, Position]), Body, Position).
 goal_of_clause((_ => Body), term_position(_, _, _, _, [_, Position]), Body, Position).
@@ -166,6 +172,66 @@ change_in_body(Goal, Position, Text, Kind, Edits) :-
     ;   compared(Goal, Position, Kind, Edits)
     ;   computed(Goal, Position, Text, Kind, Edits)
     ).
+
+%   change_in_grammar(+Body, +Position, +Text, -Kind, -Edits) is nondet: Body is that of a grammar rule.
+change_in_grammar(Body, _, _, _, _) :-
+    var(Body),
+    !,
+    fail.
+change_in_grammar(Body, parentheses_term_position(_, _, Position), Text, Kind, Edits) :-
+    !,
+    change_in_grammar(Body, Position, Text, Kind, Edits).
+change_in_grammar({Goal}, brace_term_position(_, _, Position), Text, Kind, Edits) :-
+    !,
+    change_in_body(Goal, Position, Text, Kind, Edits).
+change_in_grammar((A, B), term_position(_, _, _, _, [PA, PB]), Text, Kind, Edits) :-
+    !,
+    (   change_in_grammar(A, PA, Text, Kind, Edits)
+    ;   change_in_grammar(B, PB, Text, Kind, Edits)
+    ;   Kind = order,
+        swapped(A, PA, B, PB, Text, Edits)
+    ).
+change_in_grammar((If -> Then), term_position(_, _, _, _, [PI, PT]), Text, Kind, Edits) :-
+    !,
+    (   change_in_grammar(If, PI, Text, Kind0, Edits),
+        Kind0 \== dropped,
+        Kind = Kind0
+    ;   Kind = condition,
+        bounds(PI, From, To),
+        span(Text, From, To, Old),
+        member(Format, ["([] -> [] ; ~w)", "({ fail }, ~w)"]),
+        format(string(New), Format, [Old]),
+        Edits = [[From, To, New]]
+    ;   change_in_grammar(Then, PT, Text, Kind, Edits)
+    ).
+change_in_grammar((A ; B), term_position(_, _, _, _, [PA, PB]), Text, Kind, Edits) :-
+    !,
+    (   change_in_grammar(A, PA, Text, Kind, Edits)
+    ;   change_in_grammar(B, PB, Text, Kind, Edits)
+    ).
+change_in_grammar((A | B), term_position(_, _, _, _, [PA, PB]), Text, Kind, Edits) :-
+    !,
+    (   change_in_grammar(A, PA, Text, Kind, Edits)
+    ;   change_in_grammar(B, PB, Text, Kind, Edits)
+    ).
+change_in_grammar(\+ Body, term_position(From, To, _, _, [Inner]), Text, Kind, Edits) :-
+    !,
+    (   Kind = negation,
+        bounds(Inner, F, T),
+        span(Text, F, T, Old),
+        Edits = [[From, To, Old]]
+    ;   change_in_grammar(Body, Inner, Text, Kind, Edits)
+    ;   dropped_piece(From-To, Text, Kind, Edits)
+    ).
+change_in_grammar(Body, Position, Text, Kind, Edits) :-
+    Body \== !,
+    Body \== [],
+    dropped_piece(Position, Text, Kind, Edits).
+
+dropped_piece(Position, Text, dropped, [[From, To, New]]) :-
+    bounds(Position, From, To),
+    span(Text, From, To, Old),
+    format(string(New), "([] -> [] ; ~w)", [Old]).
 
 change_of_condition(If, Position, Text, Kind, Edits) :-
     change_in_body(If, Position, Text, Kind0, Edits),

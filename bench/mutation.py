@@ -53,7 +53,9 @@ STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("rlm_seal", "rlm_explain", "rlm_reply"): (*LAW_TESTS, "tests/compiler/test_explain.py"),
     ("rlm_hidden", "rlm_origin", "rlm_spare"): ("tests/compiler/test_hidden.py", "tests/compiler/test_strangers.py"),
     ("rlm_session", "rlm_session_read"): ("tests/compiler/test_session.py", "tests/compiler/test_session_file.py"),
-    ("rlm_tokens",): ("tests/compiler/test_tokens.py",),
+    ("rlm_tokens", "rlm_token_number", "rlm_token_text"): ("tests/engine/test_tokens.py",),
+    ("rlm_bridge", "rlm_plain"): ("tests/engine/test_values.py",),
+    ("rlm_load",): ("tests/engine/test_load.py", "tests/engine/test_rules.py"),
     ("rlm_catalog",): ("tests/compiler/test_catalog.py", "tests/compiler/test_mistakes.py"),
     ("rlm_host", "rlm_host_check", "rlm_host_goals", "rlm_host_read", "rlm_host_rule", "rlm_host_words"): (
         "tests/compiler/test_host_rules.py",
