@@ -87,7 +87,7 @@ OWN = {
 
 LAWS = 40
 DEAR = 4.0
-PLUNIT_SECONDS = 20
+PLUNIT_SECONDS = 40
 SECONDS = 150
 
 Mutant = dict[str, Any]
@@ -143,6 +143,8 @@ class Copy:
 
     def judged(self, mutant: Mutant) -> tuple[str, str]:
         """``invalid``, ``killed`` or ``survived``, and what noticed it."""
+        if self.prolog is None:  # before the change is made: what this process loads is what every fork begins with
+            self.prolog = self._started_prolog()
         if not self.prolog_only:
             self.measure(Path(mutant["file"]).stem)
         path = self.folder / "prolog" / mutant["file"]
@@ -171,17 +173,7 @@ class Copy:
         own = [name for name, modules in OWN.items() if module in modules]
         rest = [path.name for path in folder.glob("*.plt") if path.name not in OWN]
         rest.sort(key=lambda name: (not module.startswith(Path(name).stem), name))
-        if self.prolog is None:
-            self.prolog = subprocess.Popen(
-                [str(locate.find().swipl), "-q", "-f", "none", "tests/prolog/run.pl", "--", "serve"]
-                + [f"tests/prolog/{path.name}" for path in folder.glob("*.plt")],
-                cwd=self.folder,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                bufsize=0,  # what select() waits for must not stand in a buffer of Python already
-                start_new_session=True,
-            )
+        assert self.prolog is not None
         assert self.prolog.stdin is not None
         assert self.prolog.stdout is not None
         names = ",".join(f"'tests/prolog/{name}'" for name in [*own, *rest])
@@ -199,6 +191,26 @@ class Copy:
             self.prolog.wait()
             self.prolog = None
         return {"died": "plunit did not end in time"} if row is None else row
+
+    def _started_prolog(self) -> subprocess.Popen[bytes]:
+        files = sorted(path.name for path in (self.folder / "tests" / "prolog").glob("*.plt"))
+        process = subprocess.Popen(
+            [str(locate.find().swipl), "-q", "-f", "none", "tests/prolog/run.pl", "--", "serve"]
+            + [f"tests/prolog/{name}" for name in files],
+            cwd=self.folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,  # what select() waits for must not stand in a buffer of Python already
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        while line and not line.startswith(b"{"):
+            line = process.stdout.readline()
+        if line.strip() != b"{}":
+            raise SystemExit(f"plunit does not start: {line.decode()}")
+        return process
 
     def _pytest(self, file: str) -> str:
         stage = stage_of(Path(file).stem)

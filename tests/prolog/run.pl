@@ -33,7 +33,9 @@ main :-
     forall(member(File, Files), load_with_units(File)),
     (   trouble(Text)
     ->  line(_{trouble:Text})
-    ;   serve
+    ;   line(_{}),
+        flush_output,
+        serve
     ),
     halt(0).
 main :-
@@ -77,9 +79,10 @@ do(run) :-
 
 %!  serve is det.
 %
-%   Each line of standard input is a Prolog term `judge(Rules, Files)`. In a fork, Rules (a file that is loaded already)
-%   is loaded again, and the tests of Files run, file after file. The answer is a line of JSON: `trouble`, what loading
-%   warned of; or the first test that does not pass; or nothing, `{}`. For bench/mutation.py.
+%   The first line of output, `{}`, tells that all is loaded. Each line of standard input is a Prolog term
+%   `judge(Rules, Files)`. In a fork, Rules (a file that is loaded already) is loaded again, and the tests of Files run,
+%   file after file. The answer is a line of JSON: `trouble`, what loading warned of; or the first test that does not
+%   pass; or nothing, `{}`. For bench/mutation.py.
 
 serve :-
     read_term(user_input, Term, []),
