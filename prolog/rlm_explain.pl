@@ -365,7 +365,8 @@ without(Origin) -->
 %   short(+Text)//: as it was written, or how it begins.
 short(Text) -->
     {   most_quoted(Most),
-        sub_atom(Text, 0, Most, _, Begin)
+        sub_atom(Text, 0, Most, After, Begin),
+        After > 0
     ->  atom_concat(Begin, '…', Said)
     ;   Said = Text
     },

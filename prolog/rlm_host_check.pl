@@ -162,6 +162,7 @@ no_head(Head, Message, Fix) :-
     ->  functor(Rule, _, Right),
         Arity =\= Right,
         format(atom(Message), '~q where ~q is asked', [Name/Arity, Name/Right]),
+        numbervars(Rule, 0, _, [singletons(true)]),
         format(atom(Fix), 'write ~p', [Rule])
     ;   Fix = 'choose another name',
         (   word(Head, _, _)

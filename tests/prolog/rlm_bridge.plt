@@ -36,6 +36,15 @@ test(rule_no_integer_beyond_a_megabyte, Bytes == 1_048_576) :-
     current_prolog_flag(stack_limit, Stack),
     rlm_start(Stack, _),
     current_prolog_flag(max_integer_size, Bytes).
+test(rule_the_end_of_the_process_is_guarded_once, Count == 1) :-
+    current_prolog_flag(stack_limit, Stack),
+    rlm_start(Stack, _),
+    rlm_start(Stack, _),
+    aggregate_all(count, rlm_bridge:guarded, Count).
+test(rule_the_version_is_that_of_prolog, Version == Expected) :-
+    current_prolog_flag(stack_limit, Stack),
+    current_prolog_flag(version, Expected),
+    rlm_start(Stack, Version).
 
 outcome(Operation, Args, Outcome) :-
     outcome(Operation, Args, 1_000_000, Outcome).

@@ -1,6 +1,7 @@
 :- encoding(utf8).
 :- use_module(library(plunit)).
 :- use_module('../../prolog/rlm_catalog').
+:- use_module('../../prolog/rlm_index', [index_update/1]).
 :- use_module(units).
 
 :- begin_tests(rlm_catalog).
@@ -53,5 +54,30 @@ test(rule_a_catalog_that_is_gone_is_named, throws(_)) :-
     catalog_create(_{stemmer: english}, Created),
     catalog_destroy(_{catalog: Created.catalog}, _),
     catalog_change(_{catalog: Created.catalog, remove: [], units: []}, _).
+
+%   vectors_of(+Units, -Vectors): `Id-Term-Weight` for each word of each unit, as a scorer outside receives them.
+vectors_of(Units, Vectors) :-
+    once(with_units(Units, listed_vectors(Vectors))).
+
+listed_vectors(Vectors, Handle) :-
+    catalog_module(Handle, M),
+    index_update(M),
+    M:next(Next),
+    Last is Next - 1,
+    catalog_vectors(_{catalog: Handle, first: 0, last: Last}, Reply),
+    Next == Reply.next,
+    findall(Id-Term-Weight,
+            ( nth1(N, Reply.ids, Id),
+              nth1(N, Reply.terms, Joined),
+              nth1(N, Reply.weights, Weights),
+              atomic_list_concat(Terms, ' ', Joined),
+              nth1(Place, Terms, Term),
+              nth1(Place, Weights, Weight) ),
+            Vectors).
+
+test(rule_a_scorer_outside_receives_every_word_with_its_weight, Words == ['tool:a'-bridg, 'tool:a'-stone, 'tool:b'-river]) :-
+    vectors_of(['tool:a'-[description('stone bridge')], 'tool:b'-[description(river)]], Vectors),
+    findall(Id-Term, ( member(Id-Term-Weight, Vectors), Term \== a, Term \== b, Weight > 0 ), Words0),
+    sort(Words0, Words).
 
 :- end_tests(rlm_catalog).

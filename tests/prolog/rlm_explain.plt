@@ -22,6 +22,70 @@ test(packed_out_by_one, T == 'it needs 1 token, and 1 was free') :-
 test(shortened, T == 'in full it needs 90 tokens, and 10 were free') :-
     says(_{kind: shortened, tokens: 90, free: 10}, T).
 test(history, T == 'words of 1 turn ago count 0.40') :- says(_{kind: history, turn: 1, score: 400}, T).
+% Every sentence whole
+
+says_row(_{kind: pinned}, 'the host pinned it').
+says_row(_{kind: selected_by_host}, 'the host selected it for this compile').
+says_row(_{kind: retained}, 'the session keeps it from an earlier turn').
+says_row(_{kind: all_tools}, 'every eligible tool is shown in this mode').
+says_row(_{kind: name, name: 'git diff'}, 'the text names it ("git diff")').
+says_row(_{kind: trigger, signal: phrase, value: 'look over', score: 900}, 'its phrase trigger "look over" fired (0.90)').
+says_row(_{kind: lexical, score: 1200}, 'words of the text count 1.20').
+says_row(_{kind: lexical, score: 1200, words: []}, 'words of the text count 1.20').
+says_row(_{kind: example, example: 'a stone', score: 700}, 'it is like its example "a stone" (0.70)').
+says_row(_{kind: history, turn: 2, score: 40}, 'words of 2 turns ago count 0.04').
+says_row(_{kind: intent, part: 'find it', score: 500}, 'it is the best for a part of the text, "find it" (0.50)').
+says_row(_{kind: spared, origin: x, score: 500}, 'strangers may not keep it out: without those of x it counts 0.50').
+says_row(_{kind: spared, origin: '', score: 500},
+         'strangers may not keep it out: among the units of the host it counts 0.50').
+says_row(_{kind: need, need: 'a list', score: 300}, 'the model said it needs "a list" (0.30)').
+says_row(_{kind: sensor, sensor: ear, score: 3500}, 'sensor ear gives it 3.50').
+says_row(_{kind: boosted, by: 250, rule: 'boost(a)'}, 'a rule of the host moves it by 0.25: boost(a)').
+says_row(_{kind: dependency_of, unit: 'tool:b'}, 'tool:b requires it').
+says_row(_{kind: suggested_by, unit: 'tool:b'}, 'tool:b suggests it').
+says_row(_{kind: denied}, 'the host denied it').
+says_row(_{kind: disabled, by: policy}, 'the host disabled it').
+says_row(_{kind: disabled, by: unit}, 'the host registered it as not visible').
+says_row(_{kind: unavailable}, 'it is not available now').
+says_row(_{kind: out_of_scope}, 'it is out of scope').
+says_row(_{kind: capability_missing, capability: money}, 'the capability money is not granted').
+says_row(_{kind: negated}, 'the text says not to use it').
+says_row(_{kind: below_floor, score: 100, floor: 300}, 'its evidence, 0.10, is below the floor of 0.30').
+says_row(_{kind: no_evidence}, 'nothing in this turn asks for it').
+says_row(_{kind: over_candidate_limit, rank: 7}, 'it is number 7 of the candidates, past the limit').
+says_row(_{kind: over_tool_limit, limit: 1}, 'the wire takes 1 tool, and that many came before it').
+says_row(_{kind: over_tool_limit, limit: 128}, 'the wire takes 128 tools, and that many came before it').
+says_row(_{kind: refused_by_wire, wire: openai, what: 'its name'}, 'the openai wire refuses it: its name').
+says_row(_{kind: refused_by_wire, wire: common, what: 'its name'}, 'a wire that this request may go to refuses it: its name').
+says_row(_{kind: missing_dependency, unit: 'tool:b'}, 'it requires tool:b, which is not in the catalog').
+says_row(_{kind: dependency_out, unit: 'tool:b'}, 'it requires tool:b, which cannot be shown').
+says_row(_{kind: dependency_out, unit: 'tool:b', reason: _{kind: unavailable}},
+         'it requires tool:b, which cannot be shown: it is not available now').
+says_row(_{kind: superseded_by, unit: 'tool:b'}, 'it is superseded by tool:b, which is shown').
+says_row(_{kind: superseded_by, unit: 'tool:b', through: 'tool:c'}, 'tool:c is superseded by tool:b, which is shown').
+says_row(_{kind: conflict_with, unit: 'tool:b'}, 'it is in conflict with tool:b, which came first').
+says_row(_{kind: contradicts_itself, units: ['tool:b', 'tool:c']},
+         'it would bring both tool:b and tool:c, which cannot stand together').
+says_row(_{kind: vetoed, rule: 'veto(a)'}, 'a rule of the host keeps it out: veto(a)').
+says_row(_{kind: packed_out, tokens: 2, free: 0}, 'it needs 2 tokens, and 0 were free').
+says_row(_{kind: shortened, tokens: 1, free: 1}, 'in full it needs 1 token, and 1 was free').
+
+test(rule_every_sentence_whole, [forall(says_row(Reason, Expected)), Text == Expected]) :- says(Reason, Text).
+test(rule_a_long_text_is_quoted_by_its_beginning, Lengths == [Most, Most]) :-
+    rlm_explain:most_quoted(Most),
+    length(Codes, Most),
+    maplist(=(0'x), Codes),
+    atom_codes(Fits, Codes),
+    atom_codes(TooLong, [0'y|Codes]),
+    findall(Length,
+            ( member(Text-Marks, [Fits-0, TooLong-1]),
+              phrase(rlm_explain:short(Text), [Said]),
+              atom_length(Said, Length0),
+              ( sub_atom(Said, _, 1, 0, '…') -> Marked = 1 ; Marked = 0 ),
+              Marked == Marks,
+              Length is Length0 - Marks ),
+            Lengths).
+
 test(every_reason_can_be_said, Missing == []) :-
     findall(K, ( kind(K), \+ clause(rlm_explain:says(K, _, _, _), _) ), Missing).
 

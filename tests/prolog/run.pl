@@ -124,15 +124,15 @@ units(Units) :-
     findall(Unit, current_test(Unit, _, _, _, _), Units0),
     sort(Units0, Units).
 
-%   first_trouble(+Units, -Row) is semidet.
+%   first_trouble(+Units, -Row) is semidet: the tests run one by one, as a change that breaks one often makes a later one
+%   hang.
 first_trouble(Units, _{unit:Unit, name:Name, line:Line, result:Result}) :-
     set_test_options([cleanup(false), format(log), output(on_failure), timeout(10)]),
     member(Unit, Units),
-    findall(Name, ( current_test(Unit, Name, _, _, _), \+ left_out(Name) ), Names0),
-    sort(Names0, Names),
-    ignore(run_tests(Unit:Names, [summary(_)])),
-    declared(Unit, Name, Line, Options),
-    \+ left_out(Name),
+    findall(Line-Name, ( declared(Unit, Name, Line, _), \+ left_out(Name) ), Tests),
+    member(Line-Name, Tests),
+    once(( current_test(Unit, Name0, Line, _, Options), term_to_atom(Name0, Name) )),
+    ignore(run_tests(Unit:Name0, [summary(_)])),
     outcome(Unit, Name, Line, Options, Result),
     Result \== passed.
 
