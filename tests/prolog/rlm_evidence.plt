@@ -1,6 +1,6 @@
 :- encoding(utf8).
 :- use_module(library(plunit)).
-:- use_module('../../prolog/rlm_select', [analyse/2]).
+:- use_module('../../prolog/rlm_select', [analyse/2, select/2]).
 :- use_module('../../prolog/rlm_evidence', []).
 :- use_module(units).
 
@@ -58,6 +58,22 @@ test(rule_a_text_at_the_limit_is_read_whole, Ps == [stone-1000, forest-1000, riv
 padding(Count, Padding) :-
     findall('.', between(1, Count, _), Dots),
     atomic_list_concat(Dots, Padding).
+
+% The language of the catalog
+
+%   scores_in(+Stemmer, -Scores): of "photo" for a unit that says picture and one that says photo.
+scores_in(Stemmer, Scores) :-
+    Units = ['tool:a'-[description(picture)], 'tool:b'-[description(photo)], 'tool:c', 'tool:d', 'tool:e'],
+    question(_{text: photo}, Args),
+    once(with_units(Stemmer, Units, scored(Args, Scores))).
+
+scored(Args, Ids, Handle) :-
+    select(Args.put(catalog, Handle), Reply),
+    findall(Id, member([Id|_], Reply.active), Ids).
+
+test(rule_a_catalog_in_english_knows_synonyms, Ids == ['tool:b', 'tool:a']) :- scores_in(english, Ids).
+test(rule_a_catalog_in_german_knows_none, Ids == ['tool:b']) :- scores_in(german, Ids).
+test(rule_a_catalog_without_a_stemmer_knows_none, Ids == ['tool:b']) :- scores_in(none, Ids).
 
 %   quoted_words(+Count, -Factor): how much the last of so many quoted words counts.
 quoted_words(Count, Factor) :-

@@ -3,6 +3,7 @@
 :- use_module('../../prolog/rlm_catalog', [catalog_change/2, catalog_module/2]).
 :- use_module('../../prolog/rlm_examples').
 :- use_module('../../prolog/rlm_index', [index_update/1, rarity/3]).
+:- use_module('../../prolog/rlm_origin', [view/5]).
 :- use_module(units).
 
 :- begin_tests(rlm_examples).
@@ -34,6 +35,21 @@ weighed(Terms, Weights, Handle) :-
     catalog_module(Handle, M),
     index_update(M),
     example_weights(M, all, Terms, Weights).
+
+weighed_in(View, Terms, Weights, Handle) :-
+    catalog_module(Handle, M),
+    index_update(M),
+    example_weights(M, View, Terms, Weights).
+
+%   weighed_without(+Rows, +Terms, -Weights, +Handle): where the units of Rows cannot be shown.
+weighed_without(Rows, Terms, Weights, Handle) :-
+    catalog_module(Handle, M),
+    index_update(M),
+    findall(Bit, ( member(Id-_, Rows), M:number(Id, I), Bit is 1 << I ), Bits),
+    sum_list(Bits, Hidden),
+    length(Rows, Count),
+    view(M, all, Hidden, Count, View),
+    example_weights(M, View, Terms, Weights).
 
 forgotten(Id, Left, Handle) :-
     catalog_change(_{catalog: Handle, remove: [Id], units: []}, _),
@@ -69,6 +85,23 @@ test(rule_a_word_of_no_example_weighs_nothing, Ts == [stone]) :-
 test(rule_a_rare_word_weighs_its_rarity, W == Rarity) :-
     tools([a-'stone', b-'', c-'', d-''], Rows),
     asked(Rows, weighed([stone-1000], [w(stone, W, stone)])),
+    rarity(4, 1, Rarity).
+test(rule_other_words_of_examples_make_no_word_common, W == Rarity) :-
+    tools([a-'stone', b-'river', c-'forest', d-''], Rows),
+    asked(Rows, weighed([stone-1000], [w(stone, W, stone)])),
+    rarity(4, 1, Rarity).
+test(rule_a_view_counts_its_own_units, W == Rarity) :-
+    tools([a-'stone', b-'stone', c-'stone', d-''], [A, B, C, D]),
+    asked([A, B, C, D], weighed_without([B, C], [stone-1000], [w(stone, W, stone)])),
+    rarity(2, 1, Rarity).
+test(rule_a_view_of_the_host_knows_no_strangers_examples, W == Rarity) :-
+    tools([a-'stone', b-'', c-'', d-''], Rows),
+    findall(Unit, ( member(Row, Rows), once(unit(Row, Unit)) ), Units),
+    findall(Id-[origin(s), trust(stranger)|Rest],
+            ( member(Full, ['tool:x', 'tool:y']), once(unit(Full-stone, Id-Rest)) ),
+            Strangers),
+    append(Units, Strangers, All),
+    once(with_units(All, weighed_in(host, [stone-1000], [w(stone, W, stone)]))),
     rarity(4, 1, Rarity).
 test(rule_a_quoted_word_weighs_less, W == Less) :-
     tools([a-'stone', b-'', c-'', d-''], Rows),

@@ -2,6 +2,9 @@
 :- use_module(library(plunit)).
 :- use_module('../../prolog/rlm_explain').
 :- use_module('../../prolog/rlm_eligible').
+:- use_module('../../prolog/rlm_catalog', [catalog_module/2]).
+:- use_module('../../prolog/rlm_index', [index_update/1]).
+:- use_module(units).
 
 :- begin_tests(rlm_explain).
 
@@ -176,6 +179,30 @@ test(rule_verdict_by_rank_floor_and_mode, [forall(verdict_row(Changes, Against, 
     Verdict = State-Reasons.
 test(rule_verdict_counts_words_that_no_reason_tells, S-R == hidden-[below_floor(250, 300), need(n, 100)]) :-
     rlm_explain:verdict(_{unit: _{kind: tool}, held_floor: 300, rank: null, mode: compiled}, [], [need(n, 100)], 250, S, R).
+
+% The words of the one unit
+
+source_of(Terms, Rarities, Words, _{terms: Terms, rarities: Rarities, words: Words, numbers: [9], scores: [9]}).
+
+test(rule_a_source_counts_in_the_one_unit, Is-Ss == [[1], [], [1]]-[[1500], [], [500]]) :-
+    source_of([bridg, stone], [1000, 1000], [bridge, stone], Both),
+    source_of([river], [1000], [river], None),
+    source_of([stone], [1000], [stone], Stone),
+    rlm_explain:weigh_all([Both, None, Stone], v(bridg, 1000, stone, 500), Weighed),
+    findall(I, ( member(W, Weighed), get_dict(numbers, W, I) ), Is),
+    findall(S, ( member(W, Weighed), get_dict(scores, W, S) ), Ss).
+
+weighed_there(Sources, Weighed-Words, Handle) :-
+    catalog_module(Handle, M),
+    index_update(M),
+    rlm_explain:weighed(M, Sources, Weighed, Words).
+
+test(rule_the_words_of_the_one_unit_are_told, Told == [[river, river]]) :-
+    source_of([river, stone], [1000, 1000], [river, stone], Source),
+    Sources = _{text: [Source], needs: [], history: [], examples: kept},
+    once(with_units(['tool:a'-[description(river)]], weighed_there(Sources, Weighed-Words))),
+    Weighed.examples == kept,
+    findall([Word, Term], ( member([Word, Share, Term], Words), Share > 0 ), Told).
 
 % What was decided comes first, and nothing is told twice
 

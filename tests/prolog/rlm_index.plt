@@ -97,4 +97,58 @@ test(a_unit_counts_the_better_of_both, S == Photo) :-
     memberchk('tool:a'-S, Scores),
     memberchk('tool:b'-Photo, Scores).
 
+% One vector
+
+%   vector_of(+Size, -Vector): of so many words; the N-th weighs N times 100.
+vector_of(Size, Vector) :-
+    findall([Word, Weight], ( between(1, Size, N), word(N, Word), Weight is N * 100 ), Pairs),
+    append(Pairs, Args),
+    compound_name_arguments(Vector, v, Args).
+
+word(N, Word) :- format(atom(Word), 'w~|~`0t~d~3+', [N]).
+
+test(rule_each_word_of_a_vector_is_found, [forall(between(0, 9, Size)), Scores == Expected]) :-
+    vector_of(Size, Vector),
+    findall(Score,
+            ( between(0, Size, N), word(N, Word), vector_score(Vector, [w(Word, 1000, Word)], Score) ),
+            Scores),
+    findall(Weight, ( between(0, Size, N), Weight is N * 100 ), Expected).
+test(rule_a_word_after_the_last_is_not_found, Score == 0) :-
+    vector_of(5, Vector),
+    vector_score(Vector, [w(z, 1000, z)], Score).
+test(rule_the_best_term_of_each_word_counts, Shares == [s(a, 300, w003), s(b, 200, w002)]) :-
+    vector_of(4, Vector),
+    vector_shares(Vector, [w(w001, 1000, a), w(w003, 1000, a), w(w002, 1000, a), w(w002, 1000, b)], Shares).
+test(rule_the_first_of_equal_terms_is_told, Shares == [s(a, 200, w002)]) :-
+    vector_of(4, Vector),
+    vector_shares(Vector, [w(w002, 1000, a), w(w004, 500, a)], Shares).
+test(rule_a_share_is_weight_by_rarity, Share == 60) :-
+    vector_of(3, Vector),
+    vector_shares(Vector, [w(w003, 200, a)], [s(a, Share, _)]).
+test(rule_the_sum_is_over_words, Sum == 500) :-
+    vector_of(4, Vector),
+    vector_score(Vector, [w(w001, 1000, a), w(w004, 1000, b)], Sum).
+test(rule_the_sums_are_by_unit, Pairs == [1-5, 2-7, 3-1]) :-
+    summed_pairs([a-[1-2, 2-7], b-[1-3, 3-1]], Pairs).
+
+% A whole catalog
+
+postings(M, Rows) :-
+    findall(T-N-Is, ( M:posting(T, N, Posted, _), compound_name_arguments(Posted, is, Is) ), Rows0),
+    sort(Rows0, Rows).
+
+posted_after(Removed, Rows, Handle) :-
+    catalog_module(Handle, M),
+    index_update(M),
+    catalog_change(_{catalog: Handle, remove: Removed, units: []}, _),
+    index_update(M),
+    postings(M, Rows0),
+    findall(T-N, ( member(T-N-Is, Rows0), length(Is, N), \+ memberchk(T, [a, b, c]) ), Rows).
+
+test(rule_a_posting_has_each_unit_once, Rows == [bridg-1, river-1, stone-2]) :-
+    once(with_units(['tool:a'-[description('stone bridge')], 'tool:b'-[description('stone river')]], posted_after([], Rows))).
+test(rule_a_removed_unit_is_in_no_posting, Rows == [river-1, stone-1]) :-
+    once(with_units(['tool:a'-[description('stone bridge')], 'tool:b'-[description('stone river')]],
+                    posted_after(['tool:a'], Rows))).
+
 :- end_tests(rlm_index).

@@ -1,6 +1,7 @@
 :- encoding(utf8).
 :- module(units,
           [ with_units/2,         % +Units, :Goal
+            with_units/3,         % +Stemmer, +Units, :Goal
             question/2,           % +Changes, -Args
             chosen/3,             % +Units, +Changes, -Ids
             reason_value/5,       % +Units, +Changes, +Id, +Path, -Value
@@ -14,15 +15,20 @@
 A unit is `Id-Attributes` or an id; attributes are `requires(Ids)`, `pinned(true)`, `description(Text)` and so on.
 */
 
-:- meta_predicate with_units(+, 1).
+:- meta_predicate with_units(+, 1), with_units(+, +, 1).
 
 %!  with_units(+Units, :Goal) is nondet.
 %
 %   Call Goal with the handle of a catalog of Units.
 
 with_units(Units, Goal) :-
+    with_units(english, Units, Goal).
+
+%!  with_units(+Stemmer:atom, +Units, :Goal) is nondet.
+
+with_units(Stemmer, Units, Goal) :-
     setup_call_cleanup(
-        ( catalog_create(_{stemmer: english}, Created),
+        ( catalog_create(_{stemmer: Stemmer}, Created),
           Handle = Created.catalog ),
         ( findall(Dict, ( member(Unit, Units), unit_dict(Unit, Dict) ), Dicts),
           catalog_change(_{catalog: Handle, remove: [], units: Dicts}, _),
