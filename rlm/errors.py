@@ -306,11 +306,14 @@ LONGEST_WORD = 256
 
 
 def nearest(word: object, known: Iterable[object], most: int = 5) -> list[str]:
-    """The known words that are like a misspelt one, the likest first."""
+    """The known words that are like a misspelt one: first those that differ in case alone, then the likest."""
     word = str(word)
     if len(word) > LONGEST_WORD:
         return []
-    return difflib.get_close_matches(word, _likely(word, [str(name) for name in known]), n=most, cutoff=0.6)
+    names = [str(name) for name in known]
+    same = [name for name in names if name.casefold() == word.casefold()][:most]
+    close = difflib.get_close_matches(word, _likely(word, names), n=most, cutoff=0.6)
+    return [*same, *(name for name in close if name not in same)][:most]
 
 
 def named(names: Iterable[object], *, joined: str = ", ", of: int = 0) -> str:

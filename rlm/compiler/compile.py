@@ -173,8 +173,8 @@ acompile = _awaited(compile, "acompile")
 
 
 def _warn_of_grants(catalog: Catalog, policy: Policy) -> None:
-    """Warn, once for a revision and a policy, where the policy grants nothing of what the catalog has."""
-    if catalog.is_new(("grants", policy)):
+    """Warn, once for a revision and its grants, where a policy grants nothing of what the catalog has or imported."""
+    if catalog.is_new(("grants", policy.capabilities)):
         sentence = nothing_granted(policy, catalog.units)
         if sentence is not None:
             warnings.warn(RlmWarning(sentence), stacklevel=4)

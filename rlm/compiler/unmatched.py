@@ -5,11 +5,11 @@ It is no error: a policy may speak of units that come later, those of a server t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from rlm.errors import did_you_mean
 from rlm.model.policy import Policy, covers
-from rlm.model.unit import Trust, Unit
+from rlm.model.unit import CALLABLE, Trust, Unit
 
 HINTS = 3
 """For so many patterns the closest id is looked for: each is compared with every id that there is."""
@@ -27,8 +27,8 @@ def unmatched(policy: Policy, units: Mapping[str, Unit]) -> tuple[str, ...]:
 
 
 def nothing_granted(policy: Policy, units: Mapping[str, Unit]) -> str | None:
-    """Return the sentence for a policy that grants none of the catalog's capabilities; None where it grants one, where
-    there are none, and where the host chose the empty set.
+    """Return the sentence for a policy that grants none of the catalog's capabilities, or none of the imported tools
+    because it has no ``capabilities``; None where there are no such tools, and where the host chose the empty set.
 
     Example:
         >>> nothing_granted(Policy(), {"tool:a": Unit("tool:a", trust="stranger")})[:44]
@@ -38,24 +38,42 @@ def nothing_granted(policy: Policy, units: Mapping[str, Unit]) -> str | None:
     if patterns is not None and not patterns:
         return None
     needed: dict[str, None] = {}
+    imported: dict[str, None] = {}
     for unit in units.values():
         if unit.capability is None:
             continue
-        if patterns is None and unit.trust is not Trust.STRANGER:
-            return None
         if patterns is not None and (
             unit.capability in patterns or any(covers(each, unit.capability) for each in patterns)
         ):
             return None
         needed[unit.capability] = None
-    if not needed:
+        if unit.trust is Trust.STRANGER and unit.kind in CALLABLE:
+            imported[unit.capability] = None
+    if not needed or (patterns is None and not imported):
         return None
     kinds = sorted({f"{capability.partition(':')[0]}:*" for capability in needed})
     remedy = f"write Policy(capabilities={{{', '.join(map(repr, kinds))}}}), or name the ones that you mean"
     if patterns is not None:
-        return f"nothing is granted: no capability of the catalog matches {', '.join(sorted(patterns)[:3])}; {remedy}"
+        hint = _granted_instead(patterns, needed)
+        names = ", ".join(sorted(patterns)[:3])
+        return f"nothing is granted: no capability of the catalog matches {names}{hint}; {remedy}"
+    if len(imported) < len(needed):
+        return (
+            f"no imported tool is granted: {len(imported):,} of {len(needed):,} tools are imported, and no policy"
+            f" grants these by itself; {remedy}"
+        )
     what = "the only tool is imported" if len(needed) == 1 else f"all {len(needed):,} tools are imported"
     return f"nothing is granted: {what}, and no policy grants imported tools by itself; {remedy}"
+
+
+def _granted_instead(patterns: Iterable[str], needed: Iterable[str]) -> str:
+    """Return a hint to the pattern that was meant: the same with its kind (``tool:git_*``), or in other case."""
+    kinds = sorted({capability.partition(":")[0] for capability in needed})
+    for pattern in sorted(patterns)[:HINTS]:
+        for meant in (pattern.lower(), *(f"{kind}:{pattern}" for kind in kinds)):
+            if meant != pattern and any(covers(meant, capability) for capability in needed):
+                return f"; did you mean {meant!r}?"
+    return ""
 
 
 def _patterns(policy: Policy, ids: set[str], capabilities: set[str]) -> Iterator[tuple[str, str, set[str], str]]:

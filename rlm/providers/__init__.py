@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from rlm.errors import ConfigurationError, did_you_mean
@@ -50,6 +51,8 @@ _HOMES = {
     "Retry": "rlm.providers.retry",
     "ScriptedProvider": "rlm.providers.scripted",
 }
+_HOST = re.compile(r"[\w.-]+:\d+(/|#|$)")
+"""The beginning of a URL without its scheme."""
 _NAMED = ("openai", "anthropic", "openrouter")
 
 
@@ -106,6 +109,9 @@ def _at_url(model: str) -> Provider:
 
 def _checked(provider: Provider) -> Provider:
     wanted = "name model wire enforces_schema window encode send aclose __aenter__ __aexit__".split()
+    if isinstance(provider, type):
+        name = provider.__name__
+        raise ConfigurationError("unknown_model", f"{name} is a class, and a provider is an object: write {name}(...)")
     missing = [member for member in wanted if not hasattr(provider, member)]
     if missing:
         raise ConfigurationError(
@@ -121,8 +127,12 @@ def _unknown(model: str, scheme: str) -> ConfigurationError:
         hint = f"; which one? Write '{model.rstrip(':')}:MODEL'"
     elif scheme == "scripted":
         hint = "; a script is given as an object: ScriptedProvider([...])."
+    elif _HOST.match(model):
+        hint = f"; did you mean 'http://{model if '#' in model else f'{model}#MODEL'}'?"
     elif ":" in model:
         hint = did_you_mean(scheme, (*_NAMED, "local", "http", "https"))
     else:
-        hint = did_you_mean(model, ("local",)) or f"; did you mean 'openai:{model}'?"
-    return ConfigurationError("unknown_model", f"no provider for the model {model!r}{hint} Known: {FORMS}")
+        vendor = "anthropic" if "claude" in model.lower() else "openrouter" if "/" in model else "openai"
+        hint = did_you_mean(model, ("local",)) or (f"; did you mean '{vendor}:{model}'?" if model else "")
+    end = "" if hint.endswith(("?", ".")) else "."
+    return ConfigurationError("unknown_model", f"no provider for the model {model!r}{hint}{end} Known: {FORMS}")

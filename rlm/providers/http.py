@@ -7,6 +7,7 @@ those hold the request, and with it the key.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -119,7 +120,8 @@ class Endpoint:
                         value = await (exchange.whole() if assembly is None else exchange.streamed(assembly, told))
                         return Received(value, exchange.request_id, secrets)
         except Broken as problem:
-            failure = self.failure(problem.kind, problem.what, status=problem.status, secrets=secrets, **problem.detail)
+            what = problem.what + self._address_hint(problem.kind, path)
+            failure = self.failure(problem.kind, what, status=problem.status, secrets=secrets, **problem.detail)
             failure.retryable = failure.retryable and problem.may_pass
         except httpx.InvalidURL as problem:
             raise ConfigurationError("invalid_base_url", f"{self.base_url!r}: {problem}") from None
@@ -146,22 +148,44 @@ class Endpoint:
             what = f"the proxy of {proxy} refused: {what}"
         elif isinstance(problem, httpx.UnsupportedProtocol | httpx.DecodingError):
             kind = "malformed_reply"
+        elif unsent:
+            what = f"no connection to {self.base_url}: {what}"
         else:
-            what = f"the connection failed: {what}"
+            what = f"the connection to {self.base_url} failed: {what}"
         return self.failure(kind, what, secrets=secrets, unsent=unsent)
 
+    def _address_hint(self, kind: str, path: str) -> str:
+        """Return where a request went, and what may be wrong with that address; empty where it is the right one."""
+        if kind not in ("not_found", "malformed_reply"):
+            return ""
+        version = re.search(r"/v\d", urlsplit(self.base_url).path)
+        hint = ""
+        if path.startswith("/v1/") and version:
+            hint = f": the base URL ends before {version[0]}"
+        elif not path.startswith("/v1/") and not version:
+            hint = ": the base URL of most servers ends in /v1"
+        return f" (POST {self.base_url}{path}{hint})"
 
-def checked_base_url(text: str) -> str:
-    """``text`` without a trailing slash, if it is an http(s) URL with a host and nothing secret in it."""
+
+def checked_base_url(text: str, name: str = "base_url") -> str:
+    """Return a base URL without its trailing slash.
+
+    Args:
+        text: an http(s) URL with a host and nothing secret in it.
+        name: where it comes from, for the error: an argument or an environment variable.
+
+    Raises: ConfigurationError ``invalid_base_url``.
+    """
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as problem:
-        raise ConfigurationError("invalid_base_url", f"{text!r} is no URL: {problem}") from None
+        raise ConfigurationError("invalid_base_url", f"{name}: {text!r} is no URL: {problem}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise ConfigurationError("invalid_base_url", f"{text!r} is no http(s) URL with a host")
+        hint = "" if "//" in text or not text.strip() else f": write 'http://{text}' or 'https://{text}'"
+        raise ConfigurationError("invalid_base_url", f"{name}: {text!r} is no http(s) URL with a host{hint}")
     if parts.username is not None or parts.query or parts.fragment:
         raise ConfigurationError(
-            "invalid_base_url", f"the URL of {parts.hostname!r} may hold no user, password, query or fragment"
+            "invalid_base_url", f"{name}: the URL of {parts.hostname!r} may hold no user, password, query or fragment"
         )
     return text.rstrip("/")

@@ -11,7 +11,7 @@ from rlm.errors import ProviderError
 from rlm.providers.base import ProviderReply, ProviderRequest, Usage
 from rlm.providers.credentials import Credentials, SecretSource
 from rlm.providers.faults import code_and_message, kind_of, shown, status_of
-from rlm.providers.http import Endpoint, Received
+from rlm.providers.http import Endpoint, Received, checked_base_url
 from rlm.providers.wire import Assembly, FailedReply, NotAReply, OnText, Told
 from rlm.web.secrets import NO_SECRETS, Secrets
 
@@ -32,6 +32,7 @@ def signed_in(
             and only there the key in ``key_variable`` counts; at home there must be one.
     """
     url = base_url if base_url is not None else os.environ.get(url_variable) or home
+    checked_base_url(url, "base_url" if base_url is not None else url_variable)
     required = api_key is not None or api_key_variable is not None
     if base_url is None and not required:
         api_key_variable, required = key_variable, url.rstrip("/") == home

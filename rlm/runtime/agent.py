@@ -18,7 +18,7 @@ import anyio.to_thread
 
 from rlm.compiler.foreign import Foreign, json_text, message, row, rows_block, value_block
 from rlm.compiler.wire import wire_name
-from rlm.errors import BudgetError, ProviderError, RunError
+from rlm.errors import LONGEST_EXCEPTION, BudgetError, ProviderError, RunError
 from rlm.model.base import digest_of
 from rlm.model.plan import Ending, Failed, Final, Frame, Observe, PlanError, PlanProblem, ValidPlan
 from rlm.model.policy import Policy, covers
@@ -176,8 +176,7 @@ class Agent:
         key = digest_of([plan, result])
         self.results[key] += 1
         if self.results[key] >= MOST_REPEATS:
-            what = f"the same plan had the same result {MOST_REPEATS} times"
-            raise RunError("no_progress", what, {"repeats": MOST_REPEATS, "turn": self.turn})
+            raise _no_progress(ending, self.turn)
         return self.results[key]
 
     async def _turns(self) -> None:
@@ -512,6 +511,18 @@ def _no_whole_plan(problem: ProviderError, limit: int) -> PlanError:
         message += f" (at most {limit}), and a plan that is cut is not run"
         expected = "a shorter reply: the plan alone, with fewer steps; `observe` ends a plan that goes on later"
     return PlanError.of([PlanProblem(path="", kind=problem.kind, message=message, expected=expected, got="")])
+
+
+def _no_progress(ending: Observe | Failed, turn: int) -> RunError:
+    """Return the error that ends an agent whose plan had the same result too often; it repeats what went wrong."""
+    message, detail = f"the same plan had the same result {MOST_REPEATS} times", {"repeats": MOST_REPEATS, "turn": turn}
+    if isinstance(ending, Observe):
+        return RunError("no_progress", f"{message}: it ends with `observe`, and nothing changed", detail)
+    cause = {name: ending.error.get(name) for name in ("phase", "kind", "message")}
+    words = str(cause["message"])[:LONGEST_EXCEPTION]
+    return RunError(
+        "no_progress", f"{message}: at {ending.path}: {words}", {**detail, "path": ending.path, "cause": cause}
+    )
 
 
 def _is_last_turn(left: Left) -> bool:

@@ -66,12 +66,11 @@ def test_a_choice_of_the_host_is_not_warned_of(policy: rlm.Policy) -> None:
         rlm.compile(imported(), "git", policy=policy)
 
 
-def test_a_catalog_with_a_tool_of_the_hosts_or_with_none_is_not_warned_of() -> None:
-    mixed = imported()
-    mixed.add(rlm.Unit("tool:mine", description="Mine"))
+def test_a_catalog_with_tools_of_the_host_alone_or_with_none_is_not_warned_of() -> None:
+    own = rlm.Catalog([rlm.Unit("tool:own", description="Show the weather")])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rlm.compile(mixed, "git")
+        rlm.compile(own, "git")
         rlm.compile(rlm.Catalog(), "git")
 
 
@@ -81,6 +80,42 @@ def test_an_evaluation_warns_too() -> None:
     question = Question(text="git changes", groups=(("tool:git_diff",),))
     with pytest.warns(RlmWarning, match="nothing is granted"):
         evaluated("compiled", imported(), [question])
+
+
+def test_imported_tools_beside_the_hosts_own_are_warned_of_too() -> None:
+    catalog = imported()
+    catalog.add(rlm.Unit("tool:own", description="Show the weather"))
+    with pytest.warns(RlmWarning, match=r"no imported tool is granted: 1 of 2 tools .*capabilities=\{'tool:\*'\}"):
+        view = rlm.compile(catalog, "show git changes and the weather")
+    assert view.active == ("tool:own",)
+
+
+def test_the_remedy_for_imported_tools_keeps_the_hosts_own() -> None:
+    catalog = rlm.Catalog([rlm.Unit("tool:own", description="Show the weather")])
+    catalog.add_tool_list([GOOD], server="hub")
+    with pytest.warns(RlmWarning, match=r"capabilities=\{'mcp_tool:\*', 'tool:\*'\}"):
+        rlm.compile(catalog, "weather")
+
+
+def test_one_warning_for_the_same_grants_whatever_else_differs() -> None:
+    catalog = imported()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for budget in (500, 600, 700):
+            rlm.compile(catalog, "git", policy=rlm.Policy(budget=budget))
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize(("pattern", "meant"), [("git_*", "tool:git_*"), ("Tool:*", "tool:*")])
+def test_a_grant_that_misses_its_kind_or_its_case_is_answered_with_the_right_one(pattern: str, meant: str) -> None:
+    with pytest.warns(RlmWarning, match=f"did you mean '{meant.replace('*', '.')}'"):
+        rlm.compile(imported(), "git", policy=rlm.Policy(capabilities={pattern}))
+
+
+def test_a_name_in_the_wrong_case_is_answered_with_the_right_one() -> None:
+    view = rlm.compile(rlm.Catalog([rlm.Unit("tool:git_diff")]), "git")
+    with pytest.raises(CatalogError, match="did you mean 'tool:git_diff'"):
+        view.explain("TOOL:GIT_DIFF")
 
 
 # -- names ------------------------------------------------------------------------------------------
