@@ -54,6 +54,7 @@ STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("rlm_hidden", "rlm_origin", "rlm_spare"): ("tests/compiler/test_hidden.py", "tests/compiler/test_strangers.py"),
     ("rlm_session", "rlm_session_read"): ("tests/compiler/test_session.py", "tests/compiler/test_session_file.py"),
     ("rlm_tokens", "rlm_token_number", "rlm_token_text"): ("tests/engine/test_tokens.py",),
+    ("rlm", "rlm_repl"): ("tests/cli/test_repl.py",),
     ("rlm_bridge", "rlm_plain"): ("tests/engine/test_values.py",),
     ("rlm_load",): ("tests/engine/test_load.py", "tests/engine/test_rules.py"),
     ("rlm_catalog",): ("tests/compiler/test_catalog.py", "tests/compiler/test_mistakes.py"),
@@ -172,7 +173,7 @@ class Copy:
         module = Path(file).stem
         own = [name for name, modules in OWN.items() if module in modules]
         rest = [path.name for path in folder.glob("*.plt") if path.name not in OWN]
-        rest.sort(key=lambda name: (not module.startswith(Path(name).stem), name))
+        rest.sort(key=lambda name: (-len(os.path.commonprefix([module, Path(name).stem])), name))
         assert self.prolog is not None
         assert self.prolog.stdin is not None
         assert self.prolog.stdout is not None

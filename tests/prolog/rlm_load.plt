@@ -60,4 +60,36 @@ test(no_file, File == '/no/such/file.pl') :-
     load_strictly('/no/such/file.pl', [Finding]),
     get_dict(file, Finding, File).
 
+place_row(error(syntax_error(x), file(f, 3, 0, 0)), f-3).
+place_row(error(x, file(f, 3)), f-3).
+place_row(error(x, file(_, 3)), here-0).
+place_row(error(x, context(a/1, _)), here-0).
+place_row(error(x, _), here-0).
+place_row(initialization_error(x, goal, f:4), f-4).
+place_row(initialization_failure(goal, f:5), f-5).
+place_row(anything, here-0).
+
+test(rule_a_finding_has_its_place, [forall(place_row(Term, Expected)), Place == Expected]) :-
+    rlm_load:place(Term, here, File, Line),
+    Place = File-Line.
+test(rule_a_cancelled_load_is_not_the_fault_of_the_file, throws(rlm_error(cancelled, 7))) :-
+    rlm_load:load_error(rlm_error(cancelled, 7)).
+test(rule_flags_are_as_before_when_the_rest_is_loaded, After == Before) :-
+    flags(Before),
+    load_the_rest(Done),
+    memberchk(Done, [0, 1]),
+    flags(After).
+
+flags([autoload=Autoload, verbose=Verbose]) :-
+    current_prolog_flag(autoload, Autoload),
+    current_prolog_flag(verbose, Verbose).
+
+message_row(['a.pl:3:4: Syntax error: x'-[]], 'Syntax error: x').
+message_row(['b.pl:3: no'-[]], 'b.pl:3: no').
+message_row(['a.pl says x'-[]], 'a.pl says x').
+message_row(['two'-[], nl, 'lines'-[]], 'two lines').
+
+test(rule_the_place_is_no_part_of_the_message, [forall(message_row(Lines, Expected)), Message == Expected]) :-
+    rlm_load:message_text(Lines, 'a.pl', Message).
+
 :- end_tests(rlm_load).

@@ -50,6 +50,55 @@ test(a_view_has_no_others, Ids == ['tool:a', 'mcp_tool:other/t1', 'mcp_tool:othe
     both(Units),
     with_units(Units, asked(scored(without(one)), Ids)), !.
 
+test(rule_the_hosts_view_has_no_strangers, Ids == ['tool:a']) :-
+    both(Units),
+    with_units(Units, asked(scored(host), Ids)), !.
+test(rule_the_view_of_all_has_all, Count == 6) :-
+    both(Units),
+    with_units(Units, asked(scored(all), Ids)), !,
+    length(Ids, Count).
+
+%   A view of which some units cannot be shown: how many units and how many with a term count in it.
+partly(Who, Ids, Term, M, Size-Frequency) :-
+    findall(Bit, ( member(Id, Ids), M:number(Id, I), Bit is 1 << I ), Bits),
+    sum_list(Bits, Hidden),
+    length(Ids, Count),
+    view(M, Who, Hidden, Count, View),
+    view_size(M, View, Size),
+    often(View, Term, M, Frequency).
+
+partly_row(all, [], bridg, 7-6).
+partly_row(all, ['tool:b'], bridg, 6-6).
+partly_row(all, ['tool:a', 'mcp_tool:one/t1'], bridg, 5-4).
+partly_row(host, ['tool:b', 'mcp_tool:one/t1'], bridg, 1-1).
+partly_row(host, ['tool:a', 'tool:b'], bridg, 0-1).
+partly_row(without(one), ['mcp_tool:one/t1', 'mcp_tool:other/t1'], bridg, 3-2).
+partly_row(host, ['tool:a'], river, 1-none).
+partly_row(without(one), ['tool:a', 'tool:b'], stone, 2-1).
+
+test(rule_what_cannot_be_shown_does_not_count, [forall(partly_row(Who, Ids, Term, Expected)), Counts == Expected]) :-
+    both(Units),
+    with_units(Units, asked(partly(Who, Ids, Term), Counts)), !.
+
+%   mixed and several where some units cannot be shown
+crowd(Ids, M, Mixed-Several) :-
+    findall(Bit, ( member(Id, Ids), M:number(Id, I), Bit is 1 << I ), Bits),
+    sum_list(Bits, Hidden),
+    length(Ids, Count),
+    view(M, all, Hidden, Count, View),
+    ( mixed(M, View) -> Mixed = true ; Mixed = false ),
+    ( several(M, View) -> Several = true ; Several = false ).
+
+crowd_row([], true-true).
+crowd_row(['mcp_tool:other/t1', 'mcp_tool:other/t2'], true-false).
+crowd_row(['mcp_tool:other/t1', 'mcp_tool:other/t2', 'tool:a', 'tool:b'], false-false).
+crowd_row(['mcp_tool:one/t1', 'mcp_tool:one/t2', 'mcp_tool:one/t3', 'mcp_tool:other/t1', 'mcp_tool:other/t2'], false-false).
+crowd_row(['tool:a', 'tool:b'], true-true).
+
+test(rule_a_crowd_is_of_units_that_can_be_shown, [forall(crowd_row(Ids, Expected)), Crowd == Expected]) :-
+    both(Units),
+    with_units(Units, asked(crowd(Ids), Crowd)), !.
+
 most(Terms, M, Origin) :- wordiest(M, all, Terms, Origin).
 
 test(who_says_most, Origin == one) :-
