@@ -35,6 +35,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +174,7 @@ class Copy:
         module = Path(file).stem
         own = [name for name, modules in OWN.items() if module in modules]
         rest = [path.name for path in folder.glob("*.plt") if path.name not in OWN]
-        rest.sort(key=lambda name: (-len(os.path.commonprefix([module, Path(name).stem])), name))
+        rest.sort(key=lambda name: (-shared_start(module, Path(name).stem), name))
         assert self.prolog is not None
         assert self.prolog.stdin is not None
         assert self.prolog.stdout is not None
@@ -270,6 +271,11 @@ class Copy:
         if self.server is not None and self.server.stdin is not None:
             self.server.stdin.close()
             self.server.wait()
+
+
+def shared_start(first: str, second: str) -> int:
+    """How many characters two names have in common from their beginning."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
 def stage_of(module: str) -> tuple[str, ...]:
