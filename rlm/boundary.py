@@ -16,10 +16,10 @@ import inspect
 import logging
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import wraps
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from rlm.errors import ConfigurationError, RlmError, did_you_mean, exception_name, exception_text, valid_text
@@ -37,13 +37,16 @@ _log = logging.getLogger("rlm.boundary")
 
 
 def boundary(
-    subject: str, failed: Callable[[RlmError], Any] | None = None
+    subject: str,
+    failed: Callable[[RlmError], Any] | None = None,
+    elsewhere: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a public function, plain or async, so that it never raises anything but errors of this library.
 
     Args:
         subject: the function's name, for the log.
         failed: makes the function's outcome of an error of phase ``internal``. None: such an error is raised.
+        elsewhere: options that people give to this function, and where they belong.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -63,7 +66,7 @@ def boundary(
                 except BaseException as problem:
                     if keeps_its_meaning(problem, task):
                         raise
-                    return outcome(mistaken_call(function, subject, args, kwargs) or problem)
+                    return outcome(mistaken_call(function, subject, args, kwargs, elsewhere) or problem)
 
             return cast("Callable[P, R]", guarded_async)
 
@@ -74,7 +77,7 @@ def boundary(
             except EXITS:
                 raise
             except BaseException as problem:  # noqa: BLE001 - this is the boundary
-                return outcome(mistaken_call(function, subject, args, kwargs) or problem)
+                return outcome(mistaken_call(function, subject, args, kwargs, elsewhere) or problem)
 
         return guarded
 
@@ -82,7 +85,11 @@ def boundary(
 
 
 def mistaken_call(
-    function: Callable[..., Any], subject: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    function: Callable[..., Any],
+    subject: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    elsewhere: Mapping[str, str] = MappingProxyType({}),
 ) -> RlmError | None:
     """Return the error for arguments that do not fit a public function; None where they fit.
 
@@ -95,10 +102,12 @@ def mistaken_call(
         words = str(problem)
     else:
         return None
-    known = signature.parameters
+    known: Mapping[str, inspect.Parameter] = signature.parameters
+    known = {name: each for name, each in known.items() if name != "self"}
     unknown = next((name for name in kwargs if name not in known), None)
     if unknown is not None:
-        what = f"{subject} has no option {unknown!r}{did_you_mean(unknown, known)}"
+        hint = f"; {elsewhere[unknown]}" if unknown in elsewhere else did_you_mean(unknown, known)
+        what = f"{subject} has no option {unknown!r}{hint}"
         return ConfigurationError("unknown_option", what, {"option": unknown})
     places = [name for name, each in known.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
     named = next((name for name, each in known.items() if each.kind is each.KEYWORD_ONLY), None)

@@ -29,7 +29,10 @@ from __future__ import annotations
 import difflib
 import heapq
 import math
+import sys
+import warnings
 from collections.abc import Iterable, Mapping
+from types import FrameType
 from typing import Any, ClassVar
 
 __all__ = [
@@ -56,7 +59,11 @@ __all__ = [
     "named",
     "nearest",
     "valid_text",
+    "warn",
 ]
+
+_INNER = frozenset({"anyio", "asyncio", "concurrent", "contextlib", "rlm", "threading"})
+"""Packages between a call of a host and the place where it is warned."""
 
 
 class RlmError(Exception):
@@ -92,6 +99,24 @@ class RlmError(Exception):
 
 class RlmWarning(UserWarning):
     """Something that works, and is probably not what somebody meant; the message names the remedy."""
+
+
+def warn(message: str) -> None:
+    """Give an ``RlmWarning`` at the line outside of this library that led to it, at whatever depth that is.
+
+    On the library's own event loop no such line is to be had; then the warning is ``rlm``'s.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _INNER:
+        frame = frame.f_back
+    if frame is None:
+        warnings.warn_explicit(RlmWarning(message), RlmWarning, "rlm", 1)
+        return
+    place = frame.f_globals.setdefault("__warningregistry__", {})
+    name = frame.f_globals.get("__name__", "__main__")
+    warnings.warn_explicit(
+        RlmWarning(message), RlmWarning, frame.f_code.co_filename, frame.f_lineno, module=name, registry=place
+    )
 
 
 class ConfigurationError(RlmError):

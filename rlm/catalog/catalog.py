@@ -17,7 +17,7 @@ from rlm.catalog.imported import Imported
 from rlm.catalog.postings import Postings, numpy_is_there
 from rlm.catalog.relations import check_batch
 from rlm.catalog.snapshot import DIGESTS, Snapshot
-from rlm.errors import CatalogError, ConfigurationError, did_you_mean
+from rlm.errors import CatalogError, ConfigurationError, did_you_mean, named, warn
 from rlm.forks import ForkLock
 from rlm.model.given import checked_path, mapping, path_of, several
 from rlm.model.unit import Identified, Unit, id_of
@@ -239,7 +239,10 @@ class Catalog:
         with self._lock:
             revision = self.add(*(tool_unit(item, **host) for item in made), replace=replace)
             self._executables.put(made)
-            return revision
+        unnamed = [item.id for item in made if not item.description.strip() and "description" not in host]
+        if unnamed:
+            warn(f"{named(unnamed)}: without a description a tool is found by its name alone; write a docstring")
+        return revision
 
     def add_file(self, path: str | Path, *, replace: bool = False, strict: bool = True, **host: Any) -> Imported:
         """Register the tools of a JSON Lines or JSON file (see ``rlm.catalog.imports``).

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-from rlm.errors import RlmWarning
+from rlm.errors import warn
 from rlm.model.unit import Unit
 from rlm.model.words import counted
 
@@ -37,7 +36,7 @@ class Imported(int):
         if made.unused:
             first, more = sentence(made.unused[0]), len(made.unused) - 1
             others = f" (and {counted(more, 'other finding')})" if more else ""
-            warnings.warn(RlmWarning(f"not used: {first}{others}; see findings"), stacklevel=4)
+            warn(f"not used: {first}{others}; see findings")
         return made
 
     @property

@@ -6,7 +6,6 @@ its hints about a tool's effects are recorded in the listing and believed in not
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from rlm.catalog.imports import HOST_FIELDS
-from rlm.errors import CatalogError, ConfigurationError, RlmError, RlmWarning, did_you_mean
+from rlm.errors import CatalogError, ConfigurationError, RlmError, did_you_mean, warn
 from rlm.model.base import Noun
 from rlm.model.unit import Trust, Unit
 from rlm.tools.mcp.client import MCPClient
@@ -154,7 +153,7 @@ def _warn(clients: MCPServers, failures: Mapping[str, Exception]) -> None:
     ]
     if said:
         more = f" (and {len(said) - 3} more: see findings)" if len(said) > 3 else ""
-        warnings.warn(RlmWarning("add_mcp: " + "; ".join(said[:3]) + more), stacklevel=3)
+        warn("add_mcp: " + "; ".join(said[:3]) + more)
 
 
 async def _opened(clients: list[MCPClient], *, keep_trying: bool) -> dict[str, Exception]:

@@ -28,7 +28,7 @@ def check_batch(
             what = f"{type(unit).__name__} is no Unit; use add_tools for functions and add_tool_list for JSON"
             if isinstance(unit, list | tuple | set | frozenset):
                 what = f"{type(unit).__name__} is no Unit; write add(*units)"
-            findings.append(_finding("not_a_unit", repr(unit)[:80], "", what))
+            findings.append(_finding("not_a_unit", str(getattr(unit, "id", None) or repr(unit)[:80]), "", what))
             continue
         twin = changed.get(unit.id) or known.get(unit.id)
         if twin is None or (replace and unit.id not in changed):

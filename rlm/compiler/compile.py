@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial, wraps
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -20,7 +19,7 @@ from rlm.compiler.sensor import Sensor
 from rlm.compiler.tokens import counter
 from rlm.compiler.unmatched import nothing_granted
 from rlm.compiler.view import CompiledContext
-from rlm.errors import BudgetError, CompileError, ConfigurationError, RlmWarning, did_you_mean
+from rlm.errors import BudgetError, CompileError, ConfigurationError, did_you_mean, warn
 from rlm.model.base import digest_of, plain
 from rlm.model.given import instance
 from rlm.model.ledger import Ledger
@@ -41,7 +40,15 @@ PLACES = ("native", "text")
 """Where full schemas stand: in the provider's ``tools`` field, or in the text."""
 
 
-@boundary("compile")
+ELSEWHERE = {
+    **{field: f"it is a field of the policy: policy=rlm.Policy({field}=...)" for field in Policy.model_fields},
+    "model": "a compile sends nothing: use rlm.ask(text, catalog, model=...)",
+    "query": "the text is the second argument",
+}
+"""Options that people give to a compile, and where they belong."""
+
+
+@boundary("compile", elsewhere=ELSEWHERE)
 def compile(
     catalog: Catalog,
     text: str | None = None,
@@ -166,7 +173,7 @@ def _awaited(function: Callable[P, T], name: str) -> Callable[P, Coroutine[Any, 
         return await anyio.to_thread.run_sync(partial(function, *args, **kwargs), abandon_on_cancel=True)
 
     awaited.__name__ = awaited.__qualname__ = name
-    return boundary(name)(awaited)
+    return boundary(name, elsewhere=ELSEWHERE)(awaited)
 
 
 acompile = _awaited(compile, "acompile")
@@ -177,13 +184,14 @@ def _warn_of_grants(catalog: Catalog, policy: Policy) -> None:
     if catalog.is_new(("grants", policy.capabilities)):
         sentence = nothing_granted(policy, catalog.units)
         if sentence is not None:
-            warnings.warn(RlmWarning(sentence), stacklevel=4)
+            warn(sentence)
 
 
 def _checked(catalog: Any, policy: Any, tools: str) -> Policy:
     if not isinstance(catalog, Catalog):
         kind = type(catalog).__name__
-        raise ConfigurationError("not_a_catalog", f"a Catalog is wanted, not {kind}: rlm.Catalog(units)")
+        remedy = "the catalog comes first" if isinstance(catalog, str) else "rlm.Catalog(units)"
+        raise ConfigurationError("not_a_catalog", f"a Catalog is wanted, not {kind}: {remedy}")
     checked_place(tools)
     return checked_policy(policy)
 
@@ -232,7 +240,8 @@ def _standing(catalog: Catalog, units: tuple[Any, ...]) -> tuple[Unit, ...]:
 def _listed(name: str, value: Any) -> tuple[Any, ...]:
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
         kind = type(value).__name__
-        raise ConfigurationError("invalid_field", f"{name}: a list is wanted, not {kind}", {"field": name})
+        hint = f": write [{value[:40]!r}]" if isinstance(value, str) else ""
+        raise ConfigurationError("invalid_field", f"{name}: a list is wanted, not {kind}{hint}", {"field": name})
     return tuple(value)
 
 

@@ -32,7 +32,8 @@ def checked_sensor(sensor: Any) -> Sensor:
     """The host's sensor. Raises: ConfigurationError ``not_a_sensor``."""
     if not isinstance(sensor, Sensor):
         kind = type(sensor).__name__
-        raise ConfigurationError("not_a_sensor", f"sensor: a Sensor is wanted, not {kind}: rlm.Sensor(embed)")
+        remedy = "write rlm.Sensor()" if isinstance(sensor, str | type | bool) else "rlm.Sensor(embed)"
+        raise ConfigurationError("not_a_sensor", f"sensor: a Sensor is wanted, not {kind}: {remedy}")
     return sensor
 
 

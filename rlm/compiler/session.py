@@ -12,7 +12,9 @@ import enum
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from rlm.boundary import boundary
 from rlm.catalog.catalog import Catalog
+from rlm.compiler.compile import ELSEWHERE, checked_policy
 from rlm.compiler.compile import compile as compile_view
 from rlm.compiler.hearing import checked_sensor
 from rlm.compiler.render import native_tools
@@ -21,6 +23,7 @@ from rlm.compiler.sensor import Sensor
 from rlm.compiler.view import CompiledContext
 from rlm.errors import BudgetError
 from rlm.model.base import Noun
+from rlm.model.given import instance
 from rlm.model.policy import Policy
 from rlm.model.wire_limits import limits_of
 
@@ -59,6 +62,7 @@ class Session:
         wire: the format of native tools, as in ``rlm.compile``.
     """
 
+    @boundary("Session", elsewhere=ELSEWHERE)
     def __init__(
         self,
         catalog: Catalog,
@@ -68,8 +72,8 @@ class Session:
         tools: Literal["native", "text"] = "native",
         wire: Literal["openai", "anthropic"] | None = None,
     ) -> None:
-        self.catalog = catalog
-        self.policy = policy or Policy()
+        self.catalog = instance("catalog", catalog, Catalog)
+        self.policy = checked_policy(policy)
         self.sensor = None if sensor is None else checked_sensor(sensor)
         self.compactions: list[Compaction] = []
         self._tools: Literal["native", "text"] = tools

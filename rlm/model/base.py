@@ -35,6 +35,8 @@ class Noun(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False)
 
     error: ClassVar[type[RlmError]] = ConfigurationError
+    _other_names: ClassVar[Mapping[str, str]] = {}
+    """Names that people write for a field or expect here, and what they mean."""
 
     def __init__(self, *unnamed: Any, **fields: Any) -> None:
         if unnamed:
@@ -82,17 +84,30 @@ class Noun(pydantic.BaseModel):
         if isinstance(cause, _InnerProblem):
             return ".".join(part for part in (field, cause.field) if part), cause.kind, cause.what
         if first["type"] == "extra_forbidden":
-            return field, "unknown_field", "no such field" + did_you_mean(field, field_names(cls))
+            hint = f"; write {cls._other_names[field]}" if field in cls._other_names else ""
+            return field, "unknown_field", "no such field" + (hint or did_you_mean(field, field_names(cls)))
         what = first["msg"].removeprefix("Value error, ")
         if first["type"] in ("enum", "literal_error"):
             what += did_you_mean(str(first["input"])[:100], re.findall("'([^']+)'", first["ctx"]["expected"]))
-        return field or cls.__name__, "invalid_field", what
+        return field, "invalid_field", what
 
     @classmethod
     def explain(cls, problem: pydantic.ValidationError, fields: Mapping[str, Any]) -> RlmError:
         """This library's error for the first problem that pydantic found."""
         field, kind, what = cls.first_problem(problem)
-        return cls.error(kind, f"{cls.subject(fields)}, field {field!r}: {what}", {"field": field})
+        place = f", field {field!r}" if field else ""
+        return cls.error(kind, f"{cls.subject(fields)}{place}: {what}", {"field": field})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Raise the error of this noun: a field is never changed in place."""
+        try:
+            super().__setattr__(name, value)
+        except pydantic.ValidationError:
+            subject = self.subject(self.__dict__)
+            remedy = f"make a copy, model_copy(update={{{name!r}: ...}})"
+            raise self.error(
+                "frozen", f"{subject}, field {name!r}: it cannot be changed; {remedy}", {"field": name}
+            ) from None
 
     @classmethod
     def subject(cls, fields: Mapping[str, Any]) -> str:

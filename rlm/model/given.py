@@ -66,6 +66,9 @@ def several(name: str, value: Any) -> Iterable[Any]:
     if value is None or isinstance(value, int | float):
         refuse(name, f"a list of {name}", value)
     message = f"{name}: a list of {name} is wanted: write [{name.removesuffix('s')}]"
+    if isinstance(value, str | os.PathLike) and os.fspath(value).endswith((".json", ".jsonl")):
+        path = os.fspath(value)
+        message = f"{name}: a list of {name} is wanted, not a path; to read a file: catalog.add_file({path!r})"
     raise ConfigurationError("invalid_field", message, {"field": name})
 
 

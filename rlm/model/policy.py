@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import pydantic
 from pydantic import Field
@@ -43,6 +43,14 @@ class Policy(Noun):
     (0: none does). Where not even the best unit reaches ``abstain``, words bring in nothing: a text that asks for no
     tool gets none. Token fields are tokens.
     """
+
+    _other_names: ClassVar[Mapping[str, str]] = {
+        "allowed": "capabilities={...}",
+        "max_tokens": "budget=...",
+        "model": "rlm.ask(..., model=...) or rlm.complete(..., model=...)",
+        "pinned": "selected={...}; what every request holds is a unit with activation='always'",
+        "tools": "capabilities={...}",
+    }
 
     capabilities: frozenset[str] | None = None
     withheld: frozenset[str] = frozenset()
@@ -112,7 +120,8 @@ class Policy(Noun):
     def _room(self) -> Policy:
         if self.budget is None and self.limit <= 0:
             raise ValueError(
-                f"window {self.window} leaves no room after reserve_output {self.reserve_output} and the margin"
+                f"window {self.window} leaves no room after reserve_output {self.reserve_output} and the margin;"
+                " raise window, lower reserve_output, or set budget"
             )
         return self
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pydantic
 from pydantic import Field
 
-from rlm.errors import ConfigurationError
+from rlm.errors import ConfigurationError, did_you_mean
 from rlm.model.base import Noun, digest_of, plain
 from rlm.model.unit import Relation, checked_id, unicode
 
@@ -115,7 +115,7 @@ class Message(Noun):
     @classmethod
     def _role(cls, value: str) -> str:
         if value not in ROLES:
-            raise ValueError(f"role {value!r} is none of {', '.join(ROLES)}")
+            raise ValueError(f"role {value!r} is none of {', '.join(ROLES)}{did_you_mean(value, ROLES)}")
         return value
 
     @pydantic.field_validator("content")
@@ -192,7 +192,9 @@ def conversation_of(name: str, messages: Any) -> tuple[Message, ...]:
         return ()
     if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
         kind = type(messages).__name__
-        raise ConfigurationError("invalid_field", f"{name}: a list is wanted, not {kind}", {"field": name})
+        one = {"role": "user", "content": messages[:40]} if isinstance(messages, str) else None
+        hint = f": write [{one}]" if one else ""
+        raise ConfigurationError("invalid_field", f"{name}: a list is wanted, not {kind}{hint}", {"field": name})
     return tuple(_message(index, message) for index, message in enumerate(messages))
 
 

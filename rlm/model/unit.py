@@ -9,12 +9,12 @@ import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import pydantic
 from pydantic import Field
 
-from rlm.errors import CatalogError, ConfigurationError, RlmError, UnitError, did_you_mean, named
+from rlm.errors import CatalogError, ConfigurationError, RlmError, UnitError, did_you_mean, named, nearest
 from rlm.model.base import Noun
 
 MAX_ID = 256
@@ -143,6 +143,18 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
         """
 
         error = UnitError
+        _other_names: ClassVar[Mapping[str, str]] = {
+            "always": "activation='always'",
+            "function": "catalog.add_tools([function])",
+            "handler": "catalog.add_tools([function])",
+            "inputSchema": "schema=...",
+            "input_schema": "schema=...",
+            "kind": "it into the id: 'tool:name'",
+            "name": "it into the id: 'tool:name'",
+            "parameters": "schema=...",
+            "pinned": "activation='always'",
+            "text": "content=... or description=...",
+        }
 
         id: str
         description: str = ""
@@ -349,13 +361,22 @@ def checked_id(value: str) -> str:
     kind, colon, path = value.partition(":")
     if not colon or kind not in Kind._value2member_map_:
         kinds = ", ".join(Kind)
-        raise ValueError(f"id {value!r} must be 'kind:name' or 'kind:server/name' with a kind of: {kinds}")
+        form = "must be 'kind:name' or 'kind:server/name' with a kind of"
+        raise ValueError(f"id {value!r} {form}: {kinds}{_meant_id(kind, colon, path)}")
     if not path.strip() or path.startswith("/") or path.endswith("/"):
         raise ValueError(f"id {value!r} has an empty name")
     if _CONTROL.search(value):
         raise ValueError(f"id {value!r} has a control character")
     unicode(value)
     return value
+
+
+def _meant_id(kind: str, colon: str, path: str) -> str:
+    """Return a hint to the id that was meant: its kind in other case, misspelt, or left out; empty for none."""
+    if not colon:
+        return f"; did you mean 'tool:{kind}'?" if kind.strip() else ""
+    close = nearest(kind.strip(), list(Kind), 1)
+    return f"; did you mean '{close[0]}:{path}'?" if close and path else ""
 
 
 def plain_json(value: Any, what: str) -> Any:

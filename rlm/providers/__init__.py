@@ -51,6 +51,10 @@ _HOMES = {
     "Retry": "rlm.providers.retry",
     "ScriptedProvider": "rlm.providers.scripted",
 }
+KEY_HINT = (
+    "key comes from the environment (OPENAI_API_KEY), or from the provider: model=OpenAIProvider(..., api_key=function)"
+)
+"""Where a key belongs, for an error about an option of that name."""
 _HOST = re.compile(r"[\w.-]+:\d+(/|#|$)")
 """The beginning of a URL without its scheme."""
 _NAMED = ("openai", "anthropic", "openrouter")

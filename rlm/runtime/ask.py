@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 import anyio
 
 from rlm.boundary import boundary, host_code
-from rlm.compiler.compile import acompile, checked_place, checked_policy
+from rlm.compiler.compile import ELSEWHERE, acompile, checked_place, checked_policy
 from rlm.errors import ConfigurationError, ProviderError, RlmError, did_you_mean
 from rlm.model.given import mapping
 from rlm.model.policy import DEFAULT_RESERVE_OUTPUT, Policy
-from rlm.providers import resolve
+from rlm.providers import KEY_HINT, resolve
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest, ToolCall, Wire
 from rlm.runtime import gate
 from rlm.runtime.answer import Answer, AnsweredCall, Projection
@@ -44,6 +44,13 @@ ToolPlace = Literal["native", "text"]
 SHOWN_AS_THEY_ARE = ("reply_cut", "reply_unfinished")
 """Kinds of incomplete replies whose text is an answer all the same: ``finish_reason`` says that it is not whole. What a
 filter held back, a model refused, or that holds nothing is a failure."""
+
+
+_ELSEWHERE = {
+    **{name: words for name, words in ELSEWHERE.items() if name not in ("model", "query")},
+    "api_key": f"a {KEY_HINT}",
+}
+"""Options that people give to a question, and where they belong."""
 
 
 def suggesting(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
@@ -75,7 +82,7 @@ def _defect(problem: RlmError) -> Answer:
     return Answer(status="failed", model="", error=problem.to_dict())
 
 
-@boundary("ask", _defect)
+@boundary("ask", _defect, _ELSEWHERE)
 @suggesting
 async def aask(
     query: str,
@@ -183,7 +190,7 @@ async def aask(
     return _answer(provider, view, sent[0].digest if sent else None, reply, failure, request)
 
 
-ask = boundary("ask", _defect)(waiting(aask, "ask"))
+ask = boundary("ask", _defect, _ELSEWHERE)(waiting(aask, "ask"))
 
 
 def _check_options(tools: Any, most: Any, time_limit: Any) -> None:

@@ -16,11 +16,13 @@ from rlm.errors import ConfigurationError, did_you_mean
 from rlm.model.base import Noun, field_names
 from rlm.model.budget import Budget
 from rlm.model.policy import Policy
+from rlm.providers import KEY_HINT
 from rlm.providers.prices import Price
 from rlm.providers.retry import Retry
 from rlm.skills.profile import Profile
 
 OLD_NAMES = {
+    **{name: f"policy=rlm.Policy({name}=...)" for name in Policy.model_fields},
     "bindings_only": "bindings",
     "child_model": "leaf_model",
     "max_depth": "budget={'max_recursion_depth': ...}",
@@ -119,9 +121,11 @@ class Options(Noun):
         for name in given:
             if name not in field_names(cls):
                 hint = f"; it is called {OLD_NAMES[name]} here" if name in OLD_NAMES else ""
+                hint = f"; a {KEY_HINT}" if name == "api_key" else hint
+                known = [*field_names(cls), *SAME, "query", "context"]
                 raise ConfigurationError(
                     "unknown_option",
-                    f"a completion has no option {name!r}{hint or did_you_mean(name, [*field_names(cls), *SAME])}",
+                    f"a completion has no option {name!r}{hint or did_you_mean(name, known)}",
                     {"option": name},
                 )
         return cls(**{name: value for name, value in given.items() if value is not None})
@@ -129,7 +133,37 @@ class Options(Noun):
     @pydantic.field_validator("budget", mode="before")
     @classmethod
     def _budget(cls, value: Any) -> Any:
-        return Budget.of(value) if isinstance(value, Mapping) else value
+        if isinstance(value, Mapping):
+            return Budget.of(value)
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            raise ValueError("a Budget or a mapping is wanted: write {'max_total_tokens': ...} or {'time_limit': ...}")
+        return value
+
+    @pydantic.field_validator("catalog", mode="before")
+    @classmethod
+    def _catalog(cls, value: Any) -> Any:
+        if value is not None and not isinstance(value, Catalog):
+            raise ValueError(
+                f"a Catalog is wanted, not {type(value).__name__}: make one with rlm.Catalog(), and fill it with"
+                " add_file, add_tools or add_skills"
+            )
+        return value
+
+    @pydantic.field_validator("output_schema", mode="before")
+    @classmethod
+    def _output_schema(cls, value: Any) -> Any:
+        if isinstance(value, type) and issubclass(value, pydantic.BaseModel):
+            raise ValueError(f"a JSON Schema is wanted, not a class: write {value.__name__}.model_json_schema()")
+        if value is not None and not isinstance(value, Mapping):
+            raise ValueError(f"a JSON Schema is wanted, such as {{'type': 'integer'}}, not {type(value).__name__}")
+        return value
+
+    @pydantic.field_validator("approve", mode="before")
+    @classmethod
+    def _approve(cls, value: Any) -> Any:
+        if value is not None and not callable(value):
+            raise ValueError("a function of the request is wanted; authority='allow' allows every effect")
+        return value
 
     @pydantic.field_validator("tools", mode="before")
     @classmethod
@@ -168,6 +202,11 @@ class Options(Noun):
     def _skills(cls, value: Any) -> Any:
         if isinstance(value, str) and value not in ("on", "off"):
             raise ValueError(f"'on', 'off' or a Profile is wanted, not {value!r}{did_you_mean(value, ('on', 'off'))}")
+        if not isinstance(value, str | Profile | Mapping):
+            raise ValueError(
+                f"'on', 'off' or a Profile is wanted, not {type(value).__name__}; a folder of skills goes into a"
+                " catalog: catalog.add_skills(folder)"
+            )
         return value
 
     @property

@@ -44,9 +44,7 @@ OPTIONS = ToolOptions.__annotations__.keys()
 def tool(function: Callable[..., Any], /) -> Tool: ...
 @overload
 def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], Tool]: ...
-def tool(
-    function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]
-) -> Tool | Callable[[Callable[..., Any]], Tool]:
+def tool(function: Any = None, /, **options: Unpack[ToolOptions]) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a function, as ``@rlm.tool`` or ``@rlm.tool(effect="read")``.
 
     The options are fields of ``rlm.Tool``. Where they are not given, ``name`` and ``description`` are the function's
@@ -80,7 +78,17 @@ def tool(
             made.warn_of_thread(stacklevel=2)
         return made
 
+    if function is not None and not callable(function):
+        option = "effect" if function in list(Effect) else "name"
+        remedy = f"write @rlm.tool({option}={function!r})" if isinstance(function, str) else "write @rlm.tool"
+        raise ConfigurationError(
+            "invalid_tool", f"@rlm.tool takes its options by name, not {_short(function)}: {remedy}"
+        )
     return make if function is None else make(function)
+
+
+def _short(item: object) -> str:
+    return repr(item)[:80]
 
 
 def _name_of(function: Callable[..., Any]) -> str:
@@ -106,13 +114,43 @@ def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise ConfigurationError("no_schema", f"{subject}: parameter {parameter.name!r} cannot be passed by name")
+    _check_no_method(function, subject)
     try:
         adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(_signature_only(function))  # type: ignore[arg-type]
         schema = adapter.json_schema()
     except (pydantic.PydanticUserError, pydantic.errors.PydanticInvalidForJsonSchema, NameError, TypeError) as problem:
-        raise ConfigurationError("no_schema", f"{subject}: {str(problem).splitlines()[0]}") from None
+        words = _without_json(function) or str(problem).splitlines()[0]
+        raise ConfigurationError("no_schema", f"{subject}: {words}") from None
     schema.setdefault("additionalProperties", False)
     return schema
+
+
+def _check_no_method(function: Callable[..., Any], subject: str) -> None:
+    """Raise where a model would have to give ``self``: for a function in the body of a class."""
+    first = next(iter(inspect.signature(function).parameters.values()), None)
+    if first is not None and first.name in ("self", "cls") and first.annotation is first.empty:
+        remedy = "make a tool of the method of an object: rlm.tool(object.method)"
+        raise ConfigurationError("no_schema", f"{subject}: parameter {first.name!r} is no argument of a call; {remedy}")
+
+
+def _without_json(function: Callable[..., Any]) -> str:
+    """Return what to say of the first parameter whose type has no JSON form; empty where each has one."""
+    import pydantic
+
+    try:
+        hints = _hints(function)
+    except (NameError, TypeError):
+        return ""
+    for name, hint in hints.items():
+        if name == "return" or name in cancellation_parameters(function):
+            continue
+        try:
+            pydantic.TypeAdapter(hint).json_schema()
+        except (pydantic.PydanticUserError, pydantic.errors.PydanticInvalidForJsonSchema):
+            kind = getattr(hint, "__name__", str(hint))
+            remedy = "take a type such as str, int, list, a dataclass or a pydantic model, or write schema={...}"
+            return f"parameter {name!r} is a {kind}, which has no JSON form; {remedy}"
+    return ""
 
 
 def binder_of(function: Callable[..., Any], *, typed: bool) -> Binder:
@@ -179,6 +217,8 @@ def _signature_only(function: Callable[..., Any]) -> Callable[..., Any]:
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     while hasattr(function, "func"):  # functools.partial
         function = function.func
+    if isinstance(function, type):
+        function = function.__init__  # type: ignore[misc]
     if not hasattr(function, "__annotations__") and hasattr(type(function), "__call__"):  # noqa: B004
         function = type(function).__call__
     return typing.get_type_hints(function, include_extras=True)
@@ -190,7 +230,7 @@ def tool_unit(item: Any, **host: Any) -> Unit:
     own: dict[str, Any] = {"provenance": Provenance(source="function"), "trust": item.trust}
     if item.capability != item.id:
         own["requires_capability"] = item.capability
-    return Unit(item.id, description=item.description, schema=item.schema, **{**own, **host})
+    return Unit(item.id, **{"description": item.description, "schema": item.schema, **own, **host})
 
 
 def as_tool(item: Any) -> Tool:
@@ -201,5 +241,6 @@ def as_tool(item: Any) -> Tool:
     if isinstance(item, Tool):
         return item
     if not callable(item):
-        raise ConfigurationError("not_a_tool", f"{item!r} is neither a function nor made with @rlm.tool")
+        hint = "; use catalog.add_tool_list for JSON" if isinstance(item, Mapping) else ""
+        raise ConfigurationError("not_a_tool", f"{_short(item)} is neither a function nor made with @rlm.tool{hint}")
     return tool(item)

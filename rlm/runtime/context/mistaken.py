@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import glob
 import os
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from rlm.errors import RlmWarning
+from rlm.errors import warn
 
 LONGEST_PATH = 1024
 """Characters; a longer string is a text."""
@@ -26,12 +25,10 @@ def warn_of_paths(values: Iterable[Any]) -> None:
         if all(isinstance(text, str) and is_path(text) for text in texts):
             path = texts[0]
             there = os.path.expanduser(path)
-            warnings.warn(
+            warn(
                 f"the context is the text {path!r}, and there is a file or folder of that name. To ask about what is in"
                 f" it, give pathlib.Path({there!r}), or rlm.Context.files({_pattern(there)!r}); rlm.Context.text(...)"
-                f" says that the text is meant.",
-                RlmWarning,
-                stacklevel=2,
+                f" says that the text is meant."
             )
             return
 

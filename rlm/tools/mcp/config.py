@@ -14,7 +14,6 @@ import inspect
 import json
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,7 +23,7 @@ import pydantic
 from pydantic import Field, SecretStr
 
 from rlm import files
-from rlm.errors import ConfigurationError, FileError, RlmWarning, did_you_mean, nearest
+from rlm.errors import ConfigurationError, FileError, did_you_mean, nearest, warn
 from rlm.model.base import Noun
 from rlm.model.given import checked_path
 
@@ -342,9 +341,9 @@ def load_mcp_config(path: str | Path, *, strict: bool = False) -> dict[str, Serv
         given = next((given[key] for key in ("mcpServers", "servers") if isinstance(given.get(key), Mapping)), given)
     found = servers_of(given, strict=strict, path=path)
     for name, unusable in found.problems.items():
-        warnings.warn(RlmWarning(f"{path}: server {name!r} is not used: {unusable.message}"), stacklevel=2)
+        warn(f"{path}: server {name!r} is not used: {unusable.message}")
     for name, plain in found.renamed.items():
-        warnings.warn(RlmWarning(f"{path}: server {name!r} is called {plain!r} here"), stacklevel=2)
+        warn(f"{path}: server {name!r} is called {plain!r} here")
     return dict(found)
 
 
