@@ -39,6 +39,7 @@ known by a number inside its catalog; numbers never decide anything, ids do.
 | requires(I, Id), suggests(I, Id)                  | relations by id: what they name may come later       |
 | conflicts(I, Id), supersedes(I, Id)               |                                                      |
 | key(Key, I, What)                                 | words that name it: `name`, `group`, or a trigger    |
+| joined(Key, I, What)                              | a `name` or `group` of several words, written as one |
 | called(I, Name)                                   | the words of its bare name                           |
 | start(Word, Length)                               | how many words a key has that starts with this one   |
 | signal(Name, Value, I, Weight)                    | host signals that ask for it                         |
@@ -78,7 +79,7 @@ catalog_create(Args, _{catalog: Handle}) :-
 declare(M) :-
     dynamic([ M:unit/6, M:number/2, M:pinned/1, M:mandatory/1, M:invisible/1, M:unavailable/1,
               M:requires/2, M:suggests/2, M:conflicts/2, M:supersedes/2,
-              M:key/3, M:called/2, M:start/2, M:signal/4, M:above/2, M:stale/0, M:next/1, M:size/1,
+              M:key/3, M:joined/3, M:called/2, M:start/2, M:signal/4, M:above/2, M:stale/0, M:next/1, M:size/1,
               M:guarded/1, M:barred/4
             ]),
     index_declare(M),
@@ -181,6 +182,7 @@ remove_units(Ids, M) :-
 remove_unit(M, I) :-
     retract_unit(M, I),
     retractall(M:key(_, I, _)),
+    retractall(M:joined(_, I, _)),
     retractall(M:called(I, _)),
     retractall(M:signal(_, _, I, _)),
     origin_forget(M, I),
@@ -305,6 +307,7 @@ names_keys(Names, Keys) :-
 add_keys([], _, _, _).
 add_keys([Words|Keys], What, M, I) :-
     add_key(Words, What, M, I),
+    add_joined(Words, What, M, I),
     add_keys(Keys, What, M, I).
 
 %   Signals that are looked for in a text become keys; every trigger also answers to a signal of the host.
@@ -334,6 +337,14 @@ add_key(Words, What, M, I) :-
     (   M:start(First, Length)
     ->  true
     ;   assertz(M:start(First, Length))
+    ).
+
+%   add_joined(+Words, +What, +M, +I): what is one word is a key already.
+add_joined(Words, What, M, I) :-
+    (   Words = [_, _|_]
+    ->  atomic_list_concat(Words, Joined),
+        assertz(M:joined(Joined, I, What))
+    ;   true
     ).
 
 outdate(M) :-

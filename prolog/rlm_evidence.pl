@@ -17,7 +17,7 @@
 :- use_module(rlm_index,
               [ index_update/1, query_weights/5, summed_pairs/2, word_pairs/4, word_scores/4 ]).
 :- use_module(rlm_named,
-              [ first_names/4, name_hit/6, name_score/1, quotes/2, scan/5, token_elements/3, trigger_hit/7 ]).
+              [ first_names/4, name_hit/6, name_possible/3, name_score/1, quotes/2, scan/5, token_elements/3, trigger_hit/7 ]).
 :- use_module(rlm_origin, [counts/2, in_view/3, mixed/2, view_row/3, view_who/2]).
 :- use_module(rlm_thesaurus, [synonyms/3]).
 :- use_module(rlm_words, [fold/2, identifier_words/2, joined_words/3, tokens/2, words_terms/3]).
@@ -100,13 +100,15 @@ analysis(M, View, Reading, Args, Analysis) :-
 watched(M, View, Reading, Args, I) :-
     wordless_evidence(M, View, Reading, Args, Pairs),
     member(I-_, Pairs).
-watched(M, View, reading(_, Elements, _), _, I) :-
+watched(M, View, Reading, _, I) :-
     mixed(M, View),                       % in a view others have the places that there are for names
-    name_hit(M, all, Elements, _, _, I).
+    name_possible(M, Reading, I).
 watched(M, _, _, Args, I) :-
     member(Need, Args.needs),
-    reading(M, Need, reading(_, Elements, _)),
-    keyed_need(M, all, Elements, Need, I-_).
+    reading(M, Need, Reading),
+    (   keyed_need(M, all, Reading, Need, I-_)
+    ;   name_possible(M, Reading, I)
+    ).
 
 %!  reading(+Module, +Text, -Reading) is det.
 %
@@ -366,8 +368,8 @@ other_evidence(M, View, _, Input, Pairs) :-
             Pairs).
 
 %   wordless_evidence(+M, +View, +Reading, +Input, -Pairs) is multi: names, triggers, examples, signals and sensors.
-wordless_evidence(M, View, reading(_, Elements, _), _, Pairs) :-
-    findall(Length-I-Key, name_hit(M, View, Elements, Key, Length, I), Hits),
+wordless_evidence(M, View, Reading, _, Pairs) :-
+    findall(Length-I-Key, name_hit(M, View, Reading, Key, Length, I), Hits),
     first_names(M, View, Hits, Pairs).
 wordless_evidence(M, View, reading(_, Elements, _), _, Pairs) :-
     has_triggers(M),
@@ -415,7 +417,8 @@ said_weights(M, View, reading(_, _, Terms), Input, Weights) :-
 %   A need is a text of its own: its words count in full, but only near the best that it finds.
 need_evidence(M, View, Input, N, Need, Pairs) :-
     given(Input.words, needs, N, Given),
-    reading(M, Need, reading(_, Elements, Terms)),
+    reading(M, Need, Reading),
+    Reading = reading(_, _, Terms),
     term_scores(M, View, Given, Terms, Scores, _),
     need_best(Given, View, Scores, Best),
     need_share(Share),
@@ -424,7 +427,7 @@ need_evidence(M, View, Input, N, Need, Pairs) :-
             ( member(I-S, Scores),
               S >= Least ),
             Worded),
-    findall(Pair, keyed_need(M, View, Elements, Need, Pair), Keyed0),
+    findall(Pair, keyed_need(M, View, Reading, Need, Pair), Keyed0),
     sort(Keyed0, Keyed),
     append(Worded, Keyed, Pairs).
 
@@ -437,10 +440,10 @@ need_best(Given, View, Scores, Best) :-
     ).
 
 %   keyed_need(+M, +View, +Elements, +Need, -Pair) is nondet: a need that names a unit, or that it has a trigger for.
-keyed_need(M, View, Elements, Need, I-e(need(Need), Score)) :-
+keyed_need(M, View, Reading, Need, I-e(need(Need), Score)) :-
     name_score(Score),
-    name_hit(M, View, Elements, _, _, I).
-keyed_need(M, View, Elements, _, I-e(trigger(need, Value), Weight)) :-
+    name_hit(M, View, Reading, _, _, I).
+keyed_need(M, View, reading(_, Elements, _), _, I-e(trigger(need, Value), Weight)) :-
     scan(M, Elements, Key, _, _),
     M:key(Key, I, trigger(need, Value, Weight)),
     in_view(View, M, I).

@@ -12,6 +12,7 @@
 :- use_module(rlm_eligible, [blocks/4, policy/2]).
 :- use_module(rlm_evidence, [evidence/5, reading/3]).
 :- use_module(rlm_index, [vector_score/3, vector_shares/3]).
+:- use_module(rlm_named, [name_score/1]).
 :- use_module(rlm_origin, [view_row/3]).
 :- use_module(rlm_reply, [evidence_reasons/3, reason_dict/3]).
 
@@ -39,7 +40,7 @@ explain_unit(Args, _{state: State, reasons: Dicts, words: Words}) :-
     weighed(M, Args.sources, Weighed, Words),
     reading(M, Args.text, Reading),
     evidence(M, all, Reading, Args.put(words, Weighed), evidence(Scores, Others0, _, _, _)),
-    counted(Args.rank, Others0, Others1),
+    with_named(Args.raised, Others0, Others1),
     with_raised(Args.raised, Others1, Others),
     ( Scores = [1-Lexical] -> true ; Lexical = 0 ),
     evidence_reasons(Lexical, Others, For),
@@ -67,12 +68,23 @@ adds(Rejected, Decided, Reason) :-
 about(Reason, Reason.kind, Unit) :-
     ( get_dict(unit, Reason, Unit0) -> Unit = Unit0 ; Unit = none ).
 
-%   counted(+Rank, +Others0, -Others): a name makes a candidate; where the unit is none, others took the places
-%   that there are for names.
-counted(null, Others0, Others) =>
-    findall(Other, ( member(Other, Others0), Other \= _-e(name(_), _) ), Others).
-counted(_, Others0, Others) =>
-    Others = Others0.
+%   with_named(+Raised, +Others0, -Others): of names those that count beside the other units: which have the places that
+%   there are for names, and may be meant by the same spelling.
+with_named(Raised, Others0, Others) :-
+    findall(Other, ( member(Other, Others0), Other \= _-e(name(_), _) ), Others1),
+    name_score(Score),
+    findall(1-e(Kind, Score),
+            ( member(Reason, Raised),
+              by_name(Reason, Score, Kind),
+              \+ memberchk(1-e(Kind, Score), Others1) ),
+            Named),
+    append(Others1, Named, Others2),
+    sort(0, @=<, Others2, Others).
+
+by_name(Reason, _, name(Key)) :-
+    _{kind: name, name: Key} :< Reason.
+by_name(Reason, Score, need(Need)) :-
+    _{kind: need, need: Need, score: Score} :< Reason.
 
 %   with_raised(+Raised, +Others0, -Others): with what is seen only where a unit stands beside the others, in the order
 %   in which active units tell it.

@@ -10,6 +10,7 @@
 :- use_module(library(lists), [last/2, member/2]).
 :- use_module(rlm_explain, [visible/2]).
 :- use_module(rlm_unit, [unit_name/2, unit_server/2, unit_term/2]).
+:- use_module(rlm_words, [identifier_words/2]).
 
 /** <module> Which unit somebody means
 
@@ -78,13 +79,25 @@ part(Part) :-
     atomic(Part),
     Part \== [].
 
-%   called(+Text, +Ids, -Id) is nondet: the unit with that id, or else each with that name, server or not.
+%   called(+Text, +Ids, -Id) is nondet: the unit with that id, or else each with that name, server or not, or else each
+%   with that name in another case or with other separators.
 called(Text, Ids, Id) :-
     (   memberchk(Text, Ids)
     ->  Id = Text
     ;   member(Id, Ids),
         named(Id, Text)
+    *-> true
+    ;   joined(Text, Joined),
+        member(Id, Ids),
+        unit_name(Id, Name),
+        joined(Name, Joined)
     ).
+
+%   joined(+Name, -Joined) is semidet: its words as one, without case and separators.
+joined(Name, Joined) :-
+    identifier_words(Name, Words),
+    Words \== [],
+    atomic_list_concat(Words, Joined).
 
 named(Id, Text) :-
     unit_name(Id, Name),

@@ -2,14 +2,15 @@
 :- module(rlm_named,
           [ token_elements/3,     % +Tokens, +Before, -Elements
             scan/5,               % +Module, +Elements, -Key, -Length, -Marked
-            name_hit/6,           % +Module, +View, +Elements, -Key, -Length, -I
+            name_hit/6,           % +Module, +View, +Reading, -Key, -Length, -I
+            name_possible/3,      % +Module, +Reading, -I
             first_names/4,        % +Module, +View, +Hits, -Pairs
             trigger_hit/7,        % +Module, +Stemmer, +Elements, -Signal, -Value, -I, -Weight
             negated_units/3,      % +Module, +Reading, -Is
             name_score/1,         % ?Score
             quotes/2              % ?Open, ?Close
           ]).
-:- use_module(library(apply), [maplist/3]).
+:- use_module(library(apply), [include/3, maplist/3]).
 :- use_module(library(lists), [append/2, append/3, member/2]).
 :- use_module(library(pairs), [pairs_values/2]).
 :- use_module(rlm_negation, [negated/2]).
@@ -89,15 +90,95 @@ window(N, [el(Word, _)|Rest], Words) =>
 window(_, _, _) =>
     fail.
 
-%!  name_hit(+Module, +View, +Elements, -Key, -Length, -I) is nondet.
+%!  name_hit(+Module, +View, +Reading, -Key, -Length, -I) is nondet.
 %
-%   A unit of the view whose name stands in the text: in full where it has several words, else marked.
+%   A unit of the view whose name stands in the text: in full where it has several words, else marked; or written in
+%   another case or with other separators, where that can mean one unit only. Key is the name as the text has it, Length
+%   its words. What another spelling means is not asked where the view does not say which units count (rlm_origin).
 
-name_hit(M, View, Elements, Key, Length, I) :-
+name_hit(M, View, reading(_, Elements, _), Key, Length, I) :-
     scan(M, Elements, Key, Length, Marked),
     ( Length > 1 -> true ; Marked == true ),
     M:key(Key, I, name),
     in_view(View, M, I).
+name_hit(M, View, reading(Tokens, _, _), Key, Length, I) :-
+    View = view(_, _, _),
+    respelt(M, Tokens, Joined, Words, Whole),
+    findall(J, ( called_so(M, Joined, J), in_view(View, M, J) ), Js0),
+    sort(Js0, Js),
+    one_meant(Js, View, I),
+    once(meant_by(M, Joined, Whole, I)),
+    atomic_list_concat(Words, ' ', Key),
+    length(Words, Length).
+
+%!  name_possible(+Module, +Reading, -I) is nondet.
+%
+%   The units that have a name hit in some view: what is left out of a view can make a spelling mean one unit only.
+
+name_possible(M, Reading, I) :-
+    name_hit(M, all, Reading, _, _, I).
+name_possible(M, reading(Tokens, _, _), I) :-
+    respelt(M, Tokens, Joined, _, Whole),
+    meant_by(M, Joined, Whole, I).
+
+%   one_meant(+Is, +View, -I) is nondet: the only one that counts; those that cannot be shown where none counts.
+one_meant(Is, View, I) :-
+    include(counts(View), Is, Counting),
+    (   Counting == []
+    ->  member(I, Is)
+    ;   Counting = [I]
+    ).
+
+%   called_so(+M, +Joined, -I) is nondet: the units whose name is this without case and separators.
+called_so(M, Joined, I) :-
+    (   M:joined(Joined, I, name)
+    ;   M:key(Joined, I, name)
+    ).
+
+%   meant_by(+M, +Joined, +Whole, ?I) is nondet: of these, those that the text can mean. A name of one word is a word
+%   like others: it is meant where the text has it Whole, marked or with separators.
+meant_by(M, Joined, _, I) :-
+    M:joined(Joined, I, name).
+meant_by(M, Joined, true, I) :-
+    M:key(Joined, I, name).
+
+%   respelt(+M, +Tokens, -Joined, -Words, -Whole) is nondet: runs of words inside one word of the text that are the name
+%   of some unit without their separators: `addperson` for `addPerson`, `get_userid` for `get_user_id`.
+respelt(M, Tokens, Joined, Words, Whole) :-
+    word_at(Tokens, '|', Folded, Raw, Marked),
+    (   separated(Folded)
+    ->  identifier_words(Raw, All),
+        run_in(All, Words),
+        atomic_list_concat(Words, Joined),
+        ( ( Marked == true ; Words = [_, _|_] ) -> Whole = true ; Whole = false ),
+        once(meant_by(M, Joined, Whole, _))
+    ;   Joined = Folded,                      % most words of a text: looked up, not taken apart
+        Whole = Marked,
+        once(meant_by(M, Joined, Whole, _)),
+        identifier_words(Raw, Words)
+    ).
+
+separated(Folded) :-
+    split_string(Folded, "_-./@#'", "", [_, _|_]).
+
+%   word_at(+Tokens, +Before, -Folded, -Raw, -Marked) is nondet.
+word_at([p(Char)|Tokens], _, Folded, Raw, Marked) :-
+    word_at(Tokens, Char, Folded, Raw, Marked).
+word_at([w(Folded, Raw)|Tokens], Before, Folded, Raw, Marked) :-
+    marked(Before, Tokens, Marked).
+word_at([w(_, _)|Tokens], _, Folded, Raw, Marked) :-
+    word_at(Tokens, ' ', Folded, Raw, Marked).
+
+%   respelt_limit(?N): an identifier of more words is not put together.
+respelt_limit(12).
+
+%   run_in(+Words, -Run) is nondet: some words in a row.
+run_in(Words, [First|More]) :-
+    length(Words, Length),
+    respelt_limit(Most),
+    Length =< Most,
+    append(_, [First|Rest], Words),
+    append(More, _, Rest).
 
 %!  first_names(+Module, +View, +Hits, -Pairs) is det.
 %
@@ -155,7 +236,7 @@ stem_elements([el(Word, Marked)|Es], Stemmer, [el(Stem, Marked)|Ss]) :-
 %!  negated_units(+Module, +Reading, -Is:ordset) is det.
 %
 %   The units that the user's own words forbid: those whose name, alias, path, namespace or server is just
-%   what a negation in the text speaks of.
+%   what a negation in the text speaks of, in whatever case and with whatever separators.
 
 negated_units(M, reading(Tokens, _, _), Is) :-
     negated(Tokens, Phrases),
@@ -164,11 +245,21 @@ negated_units(M, reading(Tokens, _, _), Is) :-
               maplist(identifier_words, Phrase, Lists),
               append(Lists, Words),
               bare_phrase(Words, Bare),
-              atomic_list_concat(Bare, ' ', Key),
-              M:key(Key, I, What),
-              memberchk(What, [name, group]) ),
+              ruled_out(M, Bare, I) ),
             Is0),
     sort(Is0, Is).
+
+%   ruled_out(+M, +Words, -I) is nondet: case and separators make no difference, and every unit that may be meant is
+%   out: which of them could be shown is not known before.
+ruled_out(M, Words, I) :-
+    atomic_list_concat(Words, ' ', Key),
+    atomic_list_concat(Words, Joined),
+    (   M:key(Key, I, What)
+    ;   M:joined(Joined, I, What)
+    ;   Joined \== Key,
+        M:key(Joined, I, What)
+    ),
+    memberchk(What, [name, group]).
 
 %   bare_phrase(+Words, -Bare): with and without the words that only say what kind of thing is meant.
 bare_phrase(Words, Words).

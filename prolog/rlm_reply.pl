@@ -11,6 +11,7 @@
 :- use_module(rlm_catalog, [replaces/3, unit_id/3]).
 :- use_module(rlm_closure, [needs/4, reaching/4]).
 :- use_module(rlm_evidence, [source_weights/5]).
+:- use_module(rlm_named, [name_score/1]).
 :- use_module(rlm_origin, [counts/2, view_row/3]).
 
 /** <module> What a selection says of itself
@@ -68,13 +69,13 @@ ids_scores([c(I, Score, _, _)|Ranked], M, View, Rank0, [Id|Ids], [Score|Scores],
     ids_scores(Ranked, M, View, Rank, Ids, Scores, Ranks).
 
 %   raised_rows(+Ranked, +M, +Active, -Rows): what moved a candidate that is not active, and is seen only beside the
-%   others: it is the best for a part of the text, strangers may not keep it out, or a rule of the host said so.
-%   Its own evidence can be counted again.
+%   others: a name means it and no other, it is the best for a part of the text, strangers may not keep it out, or a
+%   rule of the host said so. Its own evidence can be counted again.
 raised_rows([], _, _, []).
 raised_rows([c(I, _, _, Others)|Ranked], M, Active, Rows) :-
     (   Others = [_|_],
         \+ get_assoc(I, Active, _),
-        findall(E, ( member(E, Others), E = e(Kind, _), beside(Kind) ), Es),
+        findall(E, ( member(E, Others), beside(E) ), Es),
         Es \== []
     ->  evidence_reasons(0, Es, Reasons),
         reason_rows(M, [I-Reasons], [Row]),
@@ -83,9 +84,12 @@ raised_rows([c(I, _, _, Others)|Ranked], M, Active, Rows) :-
     ),
     raised_rows(Ranked, M, Active, Rest).
 
-beside(intent(_)).
-beside(spared(_)).
-beside(boost(_)).
+beside(e(name(_), _)).
+beside(e(need(_), Score)) :-
+    name_score(Score).
+beside(e(intent(_), _)).
+beside(e(spared(_), _)).
+beside(e(boost(_), _)).
 
 %   first_turned(+Turned, +Active, +Seen, -Pairs): `I-Reasons` for each root that stayed out, as first told.
 first_turned([], _, _, []).

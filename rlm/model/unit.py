@@ -325,6 +325,8 @@ def id_of(unit: str | Identified) -> str:
 def id_among(unit: str | Identified, known: Collection[str]) -> str:
     """Return the id that is meant: an id, or a name that one id only has (``git_diff`` for ``tool:git_diff``).
 
+    Where no id has the name as it is written, case and separators make no difference (``gitdiff``).
+
     Args:
         unit: an id, a bare name, ``server/name``, or a thing that has an id.
         known: the ids that there are.
@@ -337,6 +339,8 @@ def id_among(unit: str | Identified, known: Collection[str]) -> str:
     if id in known:
         return id
     meant = [each for each in known if _has_name(each, id)]
+    if not meant and (joined := _joined(id)):
+        meant = [each for each in known if joined in map(_joined, _names(each))]
     if len(meant) == 1:
         return meant[0]
     if meant:
@@ -350,8 +354,18 @@ def id_among(unit: str | Identified, known: Collection[str]) -> str:
 
 
 def _has_name(id: str, name: str) -> bool:
+    return name in _names(id)
+
+
+def _names(id: str) -> tuple[str, str]:
+    """The path of a unit and its bare name."""
     path = id.partition(":")[2]
-    return name in (path, path.rpartition("/")[2])
+    return path, path.rpartition("/")[2]
+
+
+def _joined(name: str) -> str:
+    """The name in small letters and without separators."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def checked_id(value: str) -> str:

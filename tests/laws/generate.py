@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
+from zlib import crc32
 
 from hypothesis import strategies as st
 
@@ -230,7 +231,7 @@ def _units(random: Random, ids: list[str]) -> Iterator[rlm.Unit]:
         if _chance(random, 0.15):
             fields["triggers"] = (_trigger(random),)
         if _chance(random, 0.1):
-            fields["aliases"] = (random.choice(WORDS),)
+            fields["aliases"] = (_alias(random.choice(WORDS), id, ids),)
         if _chance(random, pins):
             fields["activation"] = rlm.Activation.ALWAYS
         elif _chance(random, 0.1):
@@ -257,12 +258,29 @@ def _trigger(random: Random) -> rlm.Trigger:
 def _text(random: Random, ids: list[str]) -> str:
     parts = random.sample(WORDS, random.randint(0, 4))
     if ids and _chance(random, 0.25):
-        parts.append(random.choice(ids).rpartition("/")[2].rpartition(":")[2])
+        parts.append(_spelling(_name(random.choice(ids)), parts))
     text = " ".join(parts)
     if ids and _chance(random, 0.2):
-        name = random.choice(ids).rpartition("/")[2].rpartition(":")[2]
+        name = _name(random.choice(ids))
         text += ". " + random.choice(NEGATIONS).format(name)
     return text
+
+
+def _name(id: str) -> str:
+    return id.rpartition("/")[2].rpartition(":")[2]
+
+
+def _spelling(name: str, others: list[str]) -> str:
+    """The name as it is, or in another case and without its separator. The seed's further choices stay as they are."""
+    joined = name.replace("_", "")
+    forms = (name, name, joined, joined.upper(), f"{joined[0].upper()}{joined[1:]}", name.replace("_", "-"))
+    return forms[crc32(" ".join([name, *others]).encode()) % len(forms)]
+
+
+def _alias(word: str, id: str, ids: list[str]) -> str:
+    """A word, or the name of another unit in another spelling."""
+    place = crc32(f"{word} {id}".encode())
+    return word if place % 2 else _name(ids[place % len(ids)]).replace("_", "")
 
 
 def _options(random: Random, ids: list[str], *, admitted: bool) -> dict[str, Any]:

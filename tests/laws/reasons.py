@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from rlm import CompiledContext
+from rlm import CompiledContext, Unit
 from rlm.catalog.facts import origin_of
 from rlm.model.wire_schema import refusal
 from tests.laws.brute import viable
@@ -77,9 +77,15 @@ class Truth:
         return row["unit"] in self.chosen and id in self.facts.units[row["unit"]].suggests
 
     def _name(self, id: str, row: Row) -> bool:
-        unit, text = self.facts.units[id], words(self.view.turn.text)
+        """The text says it, and it is a name of the unit: in another spelling, of no other unit that is shown."""
+        names = {other: _names(self.facts.units[other]) for other in {id, *self.chosen}}
         named = words(row["name"])
-        return named in [words(n) for n in (unit.name, unit.path, *unit.aliases)] and f" {named} " in f" {text} "
+        if f" {named} " not in f" {words(self.view.turn.text)} ":
+            return False
+        if named in names[id]:
+            return True
+        owners = {id for id, own in names.items() if named.replace(" ", "") in {name.replace(" ", "") for name in own}}
+        return id in owners and not (owners & self.chosen.keys()) - {id} - self.view.selection.negated
 
     def _trigger(self, id: str, row: Row) -> bool:
         turn, value = self.view.turn, words(row["value"])
@@ -237,6 +243,10 @@ CHECKS: Mapping[str, Callable[[Truth, str, Row], bool]] = {
     "shortened": Truth._shortened,
 }
 """How each word of the vocabulary is checked."""
+
+
+def _names(unit: Unit) -> list[str]:
+    return [words(name) for name in (unit.name, unit.path, *unit.aliases)]
 
 
 def words(text: str) -> str:

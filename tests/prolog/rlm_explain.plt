@@ -224,10 +224,11 @@ test(rule_all_reasons_a_rejected_unit_had_evidence, A-B == [denied]-[denied, bel
 
 % What raised a unit among the others
 
-test(rule_a_name_is_no_evidence_where_the_unit_is_no_candidate, A-B == [1-e(need(n), 2)]-[1-e(name(x), 3), 1-e(need(n), 2)]) :-
-    Others = [1-e(name(x), 3), 1-e(need(n), 2)],
-    rlm_explain:counted(null, Others, A),
-    rlm_explain:counted(7, Others, B).
+test(rule_a_name_is_no_evidence_where_the_unit_is_no_candidate, Es == [1-e(need(n), 2)]) :-
+    rlm_explain:with_named([], [1-e(name(x), 2000), 1-e(need(n), 2)], Es).
+test(rule_a_name_counts_as_it_did_beside_the_others, Es == [1-e(name(y), 2000), 1-e(need(n), 2000)]) :-
+    rlm_explain:with_named([_{kind: name, name: y}, _{kind: need, need: n, score: 2000}, _{kind: spared, score: 7}],
+                           [1-e(name(x), 2000), 1-e(need(n), 2000)], Es).
 test(rule_what_raised_it_stands_around_its_evidence,
      Es == [1-e(intent(part), 5), 1-e(need(n), 2), 1-e(boost('a rule'), 9)]) :-
     rlm_explain:with_raised([_{kind: boosted, rule: 'a rule', by: 9}, _{kind: intent, part: part, score: 5}],
