@@ -267,6 +267,8 @@ class Catalog:
         from rlm.catalog.imports import units_of_file
 
         units, findings = units_of_file(path_of("path", path), host, strict=strict)
+        if not units and not findings:
+            warn(f"{path}: there is no tool in it")
         return self._imported(units, findings, replace=replace, strict=strict)
 
     def _imported(self, units: list[Unit], findings: list[Any], *, replace: bool, strict: bool) -> Imported:

@@ -21,7 +21,7 @@ class Imported(int):
 
     Example:
         >>> import rlm
-        >>> rlm.Catalog().add_tool_list([{"name": "a"}, {"name": "b"}])
+        >>> rlm.Catalog().add_tool_list([{"name": "a", "description": "b"}, {"name": "c", "description": "d"}])
         <Imported: 2 tools, 0 findings, revision 1>
     """
 
@@ -61,5 +61,6 @@ def _restored(revision: int, ids: tuple[str, ...], findings: tuple[Finding, ...]
 def sentence(found: Finding) -> str:
     """Return a finding in one line: the file, the line, the field and what to do."""
     line = f", line {found['line']}" if found["line"] else ""
+    line += f", column {found['column']}" if found.get("column") else ""
     field = f", field {found['field']!r}" if found["field"] else ""
     return f"{found['file']}{line}{field}: {found['message']}"

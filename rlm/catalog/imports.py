@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from rlm import files
@@ -40,6 +40,21 @@ _SPELLINGS = ("parameters", "input_schema", "inputSchema")
 _KNOWN = frozenset({"name", "title", "namespace", "description", "annotations", "type", "function", *_SPELLINGS})
 _IGNORED = frozenset({"strict", "cache_control", "outputSchema", "icons", "execution", "_meta", "defer_loading"})
 
+
+_OTHER_FILES = {
+    ".md": "it is no JSON; a SKILL.md is read by add_skills, on a command line by --skills",
+    ".py": "it is no JSON; functions of a module are added by add_tools([function]), for rlm run by --tool MODULE:NAME",
+    ".toml": "it is no JSON; write the tools as JSON, or one a line as JSON Lines",
+    ".yaml": "it is no JSON; write the tools as JSON, or one a line as JSON Lines",
+    ".yml": "it is no JSON; write the tools as JSON, or one a line as JSON Lines",
+}
+"""What to say of a file in which no line is JSON, by how its name ends."""
+_CALL_OPTIONS = ("replace", "strict", "source", "server")
+_SCHEMA_WORDS = frozenset(
+    {"$ref", "$defs", "type", "properties", "required", "enum", "const", "anyOf", "oneOf", "allOf", "not", "if"}
+    | {"additionalProperties", "patternProperties", "propertyNames", "dependentRequired", "definitions", "description"}
+    | {"minProperties", "maxProperties", "title", "default", "examples", "$schema", "$id", "$comment"}
+)
 
 Findings = list[dict[str, Any]]
 
@@ -65,10 +80,13 @@ def units_of_list(
     Raises:
         CatalogError: ``bad_list`` with all findings, as ``units_of_file``; ``line`` is the place in the list, from 1.
     """
+    one = isinstance(tools, Mapping) and "name" in tools
     if isinstance(tools, Mapping):
         tools = tools.get("tools")
-    if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
-        raise CatalogError("bad_list", "a list of tools is wanted, or a mapping with 'tools'")
+    if isinstance(tools, str | bytes | PurePath) or not isinstance(tools, Iterable):
+        hint = "; a file is read by add_file" if isinstance(tools, str | PurePath) else ""
+        hint = "; for one tool write [tool]" if one else hint
+        raise CatalogError("bad_list", f"a list of tools is wanted, or a mapping with 'tools'{hint}")
     rows = [(place, item, None) for place, item in enumerate(tools, 1)]
     units, findings = _units(rows, source, _checked_host(host))
     if strict or not units:
@@ -106,6 +124,8 @@ def read_file(path: Path, host: Mapping[str, Any]) -> tuple[list[Unit], list[dic
         kind = "oversize" if problem.kind == "too_large" else "unreadable"
         return [], [_finding(source, 0, "", kind, problem.why)]
     rows, findings = _rows(data, source)
+    if findings and not rows and path.suffix.lower() in _OTHER_FILES:
+        return [], [_finding(source, 0, "", "wrong_format", _OTHER_FILES[path.suffix.lower()])]
     units, more = _units(rows, source, host, shown_as=path.name)
     return units, sorted(findings + more, key=lambda finding: finding["line"])
 
@@ -128,7 +148,8 @@ def _checked_host(host: Mapping[str, Any]) -> Mapping[str, Any]:
     if wrong:
         raise CatalogError(
             "unknown_field",
-            f"{wrong[0]!r} is no field that an import takes from the host{did_you_mean(wrong[0], HOST_FIELDS)}",
+            f"{wrong[0]!r} is no field that an import takes from the host"
+            f"{did_you_mean(wrong[0], (*HOST_FIELDS, *_CALL_OPTIONS))}",
             {"field": wrong[0]},
         )
     return host
@@ -205,10 +226,23 @@ def _broken(source: str, line: int, raw: bytes, problem: Exception) -> dict[str,
         message = f"not UTF-8: byte 0x{raw[problem.start]:02x} at offset {problem.start}"
         return _finding(source, line if inside == 0 else inside + 1, "", "not_utf8", message)
     if isinstance(problem, json.JSONDecodeError):
-        return _finding(source, line, "", "broken_json", f"broken JSON: {problem.msg}", column=problem.colno)
+        message = f"broken JSON: {problem.msg}{_json_hint(problem)}"
+        return _finding(source, line, "", "broken_json", message, column=problem.colno)
     if isinstance(problem, RecursionError):
         return _finding(source, line, "", "too_deep", "nested too deeply")
     return _finding(source, line, "", "broken_json", f"broken JSON: {problem}")
+
+
+def _json_hint(problem: json.JSONDecodeError) -> str:
+    """Return what to mend where broken JSON has one of three common causes; else an empty string."""
+    before, rest = problem.doc[: problem.pos].rstrip(), problem.doc[problem.pos :].lstrip()
+    if rest[:1] == "'":
+        return ": write double quotes, not single ones"
+    if rest[:1] in ("]", "}") and before.endswith(","):
+        return f": take away the comma before {rest[0]!r}"
+    if not rest:
+        return ": it ends too early; each line of a JSON Lines file is one whole object"
+    return ""
 
 
 # -- rows to units ----------------------------------------------------------------------------------
@@ -258,6 +292,8 @@ def _units(
             message = f"{len(unit.description)} characters; the first {INDEXED_DESCRIPTION} are indexed"
             finding = _finding(source, line, _field(where, "description"), "long_text", message, "note")
             findings.append(finding)
+        for kind, field, message in _doubts(unit):
+            findings.append(_finding(source, line, _field(where, field), kind, message, "note"))
         units[unit.id], places[unit.id] = unit, line
     return list(units.values()), findings
 
@@ -277,6 +313,18 @@ def _mended(unit: Unit) -> Iterator[tuple[str, str]]:
             yield kind, f"on the {limits.name} wire, {message}"
 
 
+def _doubts(unit: Unit) -> Iterator[tuple[str, str, str]]:
+    """What of a tool can be used, and is probably not meant so: ``(kind, field, message)``."""
+    if not unit.description.strip():
+        yield "no_description", "description", "there is none: the tool is found by its name alone"
+    words = unit.schema or {}
+    if words and not any(word in _SCHEMA_WORDS or word.startswith("x-") for word in words):
+        name = next(iter(words))
+        form = f'{{"type": "object", "properties": {{{json.dumps(name)}: {{"type": "string"}}}}}}'
+        message = f"no keyword of JSON Schema is in it, so it says nothing of {name!r}: write {form}"
+        yield "no_keyword", "parameters", message
+
+
 def _field(where: str | None, field: str) -> str:
     return field if where is None else f"{where}.{field}" if field else where
 
@@ -284,7 +332,8 @@ def _field(where: str | None, field: str) -> str:
 def _problems(item: Any) -> Iterator[tuple[str, str, str, str]]:
     """``(level, kind, field, message)`` for everything that is wrong with one tool's spelling."""
     if not isinstance(item, Mapping):
-        yield "error", "wrong_type", "", f"a tool is a JSON object, not {_type(item)}"
+        hint = "; functions are added by add_tools" if callable(item) else ""
+        yield "error", "wrong_type", "", f"a tool is a JSON object, not {_type(item)}{hint}"
         return
     inner = item.get("function", item)
     if not isinstance(inner, Mapping):
@@ -296,7 +345,9 @@ def _problems(item: Any) -> Iterator[tuple[str, str, str, str]]:
         elif field in HOST_FIELDS and field != "namespace":
             yield "error", "host_only_field", field, f"{field!r} is the host's to say; no material can set it"
         elif field not in _KNOWN and field not in _IGNORED:
-            yield "error", "unknown_field", field, f"no such field{did_you_mean(field, _KNOWN)}"
+            question = field == "query" and "name" not in inner
+            hint = "; is this a file of questions? Write: rlm eval CATALOG QUERIES" if question else ""
+            yield "error", "unknown_field", field, f"no such field{hint or did_you_mean(field, _KNOWN)}"
     if not isinstance(inner.get("name"), str) or not inner["name"].strip():
         yield "error", "missing_field" if "name" not in inner else "wrong_type", "name", "a tool needs a name"
     for field in ("description", "title", "namespace"):
@@ -320,7 +371,7 @@ def _no_json(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _type(value: Any) -> str:
     names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
-    return names.get(type(value), "a number")
+    return names.get(type(value), "a number" if isinstance(value, int | float) else f"a {type(value).__name__}")
 
 
 def _unit(item: Mapping[str, Any], source: str, host: Mapping[str, Any]) -> Unit:

@@ -87,7 +87,7 @@ def checked_host(host: Mapping[str, Any]) -> dict[str, Any]:
     """The host's fields of units. Raises: CatalogError ``unknown_field``; UnitError."""
     for field in host:
         if field not in MCP_FIELDS:
-            hint = did_you_mean(field, MCP_FIELDS)
+            hint = did_you_mean(field, (*MCP_FIELDS, "tools", "limits", "strict"))
             what = f"{field!r} is no field that MCP servers take from the host{hint}"
             raise CatalogError("unknown_field", what, {"field": field})
     Unit("mcp_server:host", **host)

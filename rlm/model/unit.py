@@ -145,6 +145,7 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
         error = UnitError
         _other_names: ClassVar[Mapping[str, str]] = {
             "always": "activation='always'",
+            "effect": "@rlm.tool(effect=...)",
             "function": "catalog.add_tools([function])",
             "handler": "catalog.add_tools([function])",
             "inputSchema": "schema=...",

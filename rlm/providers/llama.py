@@ -134,7 +134,9 @@ class LlamaServer:
             return answer
         if not in_time:
             raise _failure("local_start_timeout", f"not loaded in {self.options.start_seconds:g} s", self.options)
-        raise _failure("model_invalid", f"llama.cpp: {answer['error']}", self.options, log=self._log_tail())
+        model = self.options.model
+        what = f"llama.cpp: {answer['error']}" if _is_gguf(model) else f"no GGUF file: {model}"
+        raise _failure("model_invalid", what, self.options, log=self._log_tail())
 
     def _log_tail(self) -> str:
         self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - LOG_TAIL))
@@ -198,11 +200,18 @@ def stop_all() -> None:
         server.stop()
 
 
+def _is_gguf(path: Path) -> bool:
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        return file.read(4) == b"GGUF"
+    return True  # what cannot be read is said otherwise
+
+
 def check(options: LlamaOptions) -> None:
     """Raises: ProviderError ``local_missing`` or ``model_missing`` where starting would be in vain."""
     site()
     if not options.model.is_file():
-        raise _failure("model_missing", f"no such file: {options.model}", options)
+        what = "a folder, not a GGUF file" if options.model.is_dir() else "no such file"
+        raise _failure("model_missing", f"{what}: {options.model}", options)
 
 
 def site() -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
 
 import anyio.lowlevel
 
@@ -19,6 +20,16 @@ Line = str | ProviderReply | Exception
 
 Script = Iterable[Line] | Callable[[ProviderRequest], Line | Awaitable[Line]]
 UsageSource = Usage | Callable[[ProviderRequest, str], Usage]
+
+
+def _checked_line(line: Any, place: int) -> Line:
+    """Return a line of a script. Raises: ConfigurationError ``invalid_script`` for what is none."""
+    if isinstance(line, str | ProviderReply | Exception):
+        return line
+    hint = ": write json.dumps(...)" if isinstance(line, dict | list) else ""
+    kinds = "a text, a ProviderReply or an exception"
+    what = f"reply {place} of the script is {kinds}, not {type(line).__name__}{hint}"
+    raise ConfigurationError("invalid_script", what, {"reply": place})
 
 
 class ScriptedProvider(NothingOpen):
@@ -49,6 +60,9 @@ class ScriptedProvider(NothingOpen):
     ) -> None:
         if isinstance(replies, str) or not (callable(replies) or isinstance(replies, Iterable)):
             raise ConfigurationError("invalid_script", "replies are a list or a function; for one reply write [text]")
+        if isinstance(replies, list | tuple):
+            for place, line in enumerate(replies, 1):
+                _checked_line(line, place)
         self.model = model
         self.wire: Wire = wire
         self.enforces_schema = enforces_schema
@@ -76,7 +90,7 @@ class ScriptedProvider(NothingOpen):
         self.requests.append(request)
         self.bodies.append(body)
         await anyio.lowlevel.checkpoint()
-        line = await self._line(request)
+        line = _checked_line(await self._line(request), len(self.requests))
         if isinstance(line, Exception):
             raise line
         reply = line if isinstance(line, ProviderReply) else self._reply(request, line)
@@ -91,7 +105,11 @@ class ScriptedProvider(NothingOpen):
             return line
         place = len(self.requests)
         detail = {"provider": self.name, "unsent": True}
-        raise ProviderError("script_ended", f"the script has no reply for request {place}", detail)
+        messages = request.parts.get("messages") or [{}]
+        last = messages[-1].get("content") if isinstance(messages[-1], Mapping) else None
+        heading = last.split("\n", 1)[0][:80] if isinstance(last, str) and last.startswith("# ") else ""
+        about = f", whose last message begins {heading!r}" if heading else ""
+        raise ProviderError("script_ended", f"the script has no reply for request {place}{about}", detail)
 
     def _reply(self, request: ProviderRequest, text: str) -> ProviderReply:
         usage = self._usage(request, text) if callable(self._usage) else self._usage

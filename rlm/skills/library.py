@@ -15,6 +15,7 @@ from typing import Any
 
 from rlm.errors import CatalogError, ConfigurationError
 from rlm.model.given import checked_path
+from rlm.model.words import counted
 from rlm.resources import skills_dir
 from rlm.skills.confine import Names, Parts, Root, folder_below, is_link, read_at, root_at, walked
 from rlm.skills.discover import Candidate, Walk
@@ -106,6 +107,10 @@ class Library:
             )
         return self
 
+    def __repr__(self) -> str:
+        skills, refused = counted(len(self.skills), "skill"), len(self.refused)
+        return f"<Library {self.path!r}: {skills}, {refused} refused>"
+
     def to_dict(self) -> dict[str, Any]:
         """``{"skills": [...]}``, one for every file or folder that was looked at."""
         return {"skills": [entry.to_dict() for entry in self.entries]}
@@ -165,7 +170,9 @@ class _Loading:
             is_folder = stat.S_ISDIR(os.stat(self._whole).st_mode)
             root = root_at(self._whole) if is_folder else None
         except FileNotFoundError:
-            raise CatalogError("no_such_path", f"there is no {self._given}", {"path": str(self._given)}) from None
+            where = "" if self._given.is_absolute() else f" in {Path.cwd()}"
+            what = f"there is no file or folder {str(self._given)!r}{where}"
+            raise CatalogError("no_such_path", what, {"path": str(self._given)}) from None
         except OSError as problem:
             yield self._refused((), finding("unreadable", problem.strerror or ""))
             return

@@ -196,7 +196,26 @@ def _reason(problem: SchemaError) -> str:
             search(str(problem.instance))
         except BadPattern as bad:
             return f"pattern {problem.instance!r} is not one that RE2 takes: {bad}"
+    if problem.path and problem.path[-1] == "type" and isinstance(problem.instance, str):
+        meant = _PYTHON_TYPES.get(problem.instance)
+        hint = f"; did you mean {meant!r}?" if meant else did_you_mean(problem.instance, _TYPES)
+        return f"{problem.instance!r} is none of {', '.join(_TYPES)}{hint}"
     return str(problem.message)[:MAX_SHOWN]
+
+
+_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
+_PYTHON_TYPES = {
+    "bool": "boolean",
+    "dict": "object",
+    "float": "number",
+    "int": "integer",
+    "list": "array",
+    "str": "string",
+    "None": "null",
+    "any": "object",
+    "text": "string",
+}
+"""Names of types that people write in a schema, and what JSON Schema calls them."""
 
 
 def _walk(root: dict[str, Any], dialect: Any) -> None:

@@ -39,7 +39,7 @@ BROKEN: dict[str, tuple[bytes, list[tuple[str, str, int, str]]]] = {
     "a bad id": (b'{"name": "a\\u0007b"}\n', [("error", "invalid_field", 1, "id")]),
     "a list": (
         b'[{"name": "a"}, {"name": "b", "colour": 1}]',
-        [("error", "unknown_field", 2, "[1].colour")],
+        [("note", "no_description", 1, "[0].description"), ("error", "unknown_field", 2, "[1].colour")],
     ),
     "a list that breaks": (b'[\n{"name": "a"},\n{"name": }\n]', [("error", "broken_json", 3, "")]),
     "no tools": (b'{"tools": 5}', [("error", "wrong_type", 1, "tools")]),

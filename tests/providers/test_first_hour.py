@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
 import anyio
 import pytest
 
-from rlm.errors import ConfigurationError
-from rlm.providers import AnthropicProvider, OpenAIProvider, resolve
+from rlm.errors import ConfigurationError, ProviderError
+from rlm.providers import AnthropicProvider, LocalProvider, OpenAIProvider, resolve
 from tests.providers.sending import failure
 from tests.support.loopback import Loopback, raw
 
@@ -75,3 +76,13 @@ def test_a_model_string_that_is_none_is_answered_with_the_right_one(text: str, h
 def test_a_class_is_no_provider() -> None:
     with pytest.raises(ConfigurationError, match=r"OpenAIProvider is a class.*write OpenAIProvider\(\.\.\.\)"):
         resolve(OpenAIProvider)  # type: ignore[arg-type]
+
+
+def test_a_local_model_that_is_a_folder_or_no_model_is_told_so(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    with pytest.raises(ProviderError, match="a folder, not a GGUF file: "):
+        resolve(f"local:{tmp_path}")
+    file = tmp_path / "tools.jsonl"
+    file.write_text("{}")
+    error = anyio.run(failure, LocalProvider(file))
+    assert (error.kind, error.message) == ("model_invalid", f"local model: no GGUF file: {file}")

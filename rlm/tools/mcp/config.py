@@ -15,7 +15,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -191,7 +191,9 @@ def server_of(name: str, given: Any) -> ServerConfig:
     if isinstance(given, StdioServer | HTTPServer):
         return given
     if not isinstance(given, Mapping):
-        raise _invalid(name, f"a mapping with 'command' or 'url' is wanted, not {type(given).__name__}")
+        key = "url" if isinstance(given, str) and given.startswith(("http://", "https://")) else "command"
+        hint = f": write {{{key!r}: ...}}" if isinstance(given, str) else ""
+        raise _invalid(name, f"a mapping with 'command' or 'url' is wanted, not {type(given).__name__}{hint}")
     kind = given.get("type", given.get("transport"))
     if ("command" in given) == ("url" in given):
         raise _invalid(name, _without_address(given))
@@ -279,7 +281,8 @@ def servers_of(given: Any, *, strict: bool = True, path: Path | None = None) -> 
         if isinstance(given, Mapping) and set(given) == {key}:
             given = given[key]
     if not isinstance(given, Mapping):
-        what = f"an MCPClient or {{name: configuration}} is wanted, not {type(given).__name__}"
+        hint = "; a file is read by rlm.load_mcp_config(path)" if isinstance(given, str | PurePath) else ""
+        what = f"an MCPClient or {{name: configuration}} is wanted, not {type(given).__name__}{hint}"
         raise ConfigurationError("invalid_server", what)
     if {"command", "url"} & set(given) and not all(isinstance(value, Mapping) for value in given.values()):
         raise ConfigurationError("invalid_server", "a server needs a name of the host's: write {'files': {...}}")
@@ -336,7 +339,8 @@ def load_mcp_config(path: str | Path, *, strict: bool = False) -> dict[str, Serv
         given = json.loads(files.read(path, MAX_CONFIG_BYTES))
     except (FileError, ValueError, RecursionError) as problem:
         said = problem.why if isinstance(problem, FileError) else str(problem).partition(": line")[0]
-        raise ConfigurationError("unreadable", f"{path}: {said}", {"file": str(path)}) from None
+        place = f", line {problem.lineno}, column {problem.colno}" if isinstance(problem, json.JSONDecodeError) else ""
+        raise ConfigurationError("unreadable", f"{path}{place}: {said}", {"file": str(path)}) from None
     if isinstance(given, Mapping):
         given = next((given[key] for key in ("mcpServers", "servers") if isinstance(given.get(key), Mapping)), given)
     found = servers_of(given, strict=strict, path=path)

@@ -43,6 +43,13 @@ MAX_SAID = 800
 _log = logging.getLogger("rlm.mcp")
 
 
+def _path_hint(command: str) -> str:
+    """Return what to do about a command that was not found; empty for a path."""
+    if " " in command:
+        return "; a command is one program, and its arguments stand in 'args'"
+    return "" if "/" in command or not command else "; install it, or write its whole path"
+
+
 class Connection:
     """One connection, from ``main`` to its end.
 
@@ -304,10 +311,12 @@ class Connection:
         if problem is not None:
             first = next(leaves(problem))
             if isinstance(first, FileNotFoundError):
-                said.append(f"{first.filename or self._server.place} was not found")
+                command = str(first.filename or self._server.place)
+                said.append(f"{command} was not found{_path_hint(command)}")
             else:
                 text = str(first).strip()
-                said.append(text.splitlines()[0] if text else type(first).__name__)
+                where = f"{self._server.place}: " if text.startswith("Connect") else ""
+                said.append(where + (text.splitlines()[0] if text else type(first).__name__))
         if line.last_words:
             said.append(line.last_words)
         return self._clean("; ".join(said) or "the connection ended")
