@@ -39,7 +39,7 @@ _HOMES = {
     "MCPClient": "rlm.tools.mcp.client",
     "MCPLimits": "rlm.tools.mcp.config",
     "MCPTools": "rlm.catalog.mcp",
-    "Message": "rlm.model.turn",
+    "Message": "rlm.model.message",
     "Mode": "rlm.model.policy",
     "Pin": "rlm.skills.profile",
     "Policy": "rlm.model.policy",
@@ -94,13 +94,13 @@ if TYPE_CHECKING:
     from rlm.compiler.view import CompiledContext as CompiledContext
     from rlm.model.budget import Budget as Budget
     from rlm.model.ledger import Ledger as Ledger
+    from rlm.model.message import Message as Message
     from rlm.model.policy import Mode as Mode
     from rlm.model.policy import Policy as Policy
     from rlm.model.selection import Reason as Reason
     from rlm.model.selection import State as State
     from rlm.model.turn import Admitted as Admitted
     from rlm.model.turn import Class as Class
-    from rlm.model.turn import Message as Message
     from rlm.model.unit import (
         Activation as Activation,
     )

@@ -23,9 +23,10 @@ from rlm.errors import BudgetError, CompileError, ConfigurationError, did_you_me
 from rlm.model.base import digest_of, plain
 from rlm.model.given import instance
 from rlm.model.ledger import Ledger
+from rlm.model.message import Message, in_form
 from rlm.model.policy import Policy
 from rlm.model.selection import Selection
-from rlm.model.turn import Admitted, Class, Message, Turn, turn_of
+from rlm.model.turn import Admitted, Class, Turn, turn_of
 from rlm.model.unit import Unit
 from rlm.model.wire_limits import LIMITED_WIRES
 from rlm.symbolic.engine import check_process, engine
@@ -74,7 +75,9 @@ def compile(
         catalog: the units.
         text: what the user says now; may be left out where ``messages`` has a user message.
         policy: the host's word; ``Policy()`` if not given.
-        messages: the conversation so far, as mappings with ``role`` and ``content``.
+        messages: the conversation so far, as mappings with ``role`` and ``content`` or in a provider's own form, with
+            its calls, results, images and thinking: these are counted and sent as they are. Results of tools are no
+            evidence.
         tail: messages that came after the text: shown, and no evidence.
         history: earlier texts of the user, last first: evidence that decays.
         needs: what a model said it needs: evidence, never authority.
@@ -93,7 +96,8 @@ def compile(
         The view; the identical object for identical material at the same revision.
 
     Raises:
-        ConfigurationError: for options that cannot be.
+        ConfigurationError: for options that cannot be; ``invalid_message``; ``other_wire`` where a message has the form
+            of another wire than ``wire``.
         CompileError: ``pinned_conflict``, ``pinned_blocked``, ``selected_conflict``.
         BudgetError: ``over_budget`` where pinned or mandatory material does not fit.
         EngineError: ``prolog_missing`` and others of the engine.
@@ -116,6 +120,8 @@ def compile(
     host = rules.load_rules(policy.rules) if policy.rules is not None else None
     packing = instance("pack", pack, bool)
     reach = checked_reach(tools, wire)
+    if wire is not None:
+        in_form((*turn.messages, *turn.tail), wire)
     _warn_of_grants(catalog, policy)
     return _once(catalog, turn, policy, reach, packing, _listed("standing", standing), host, ear)
 

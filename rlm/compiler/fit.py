@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from rlm.catalog.snapshot import Snapshot
 from rlm.compiler import render
+from rlm.compiler.charges import priced
 from rlm.compiler.forms import Block, Blocks
 from rlm.compiler.packer import Dropped, Form, Item, Packing, pack
 from rlm.compiler.render import Shown
@@ -42,7 +43,9 @@ def fitted(
     """
     blocks = blocks_for(count, reach)
     said = render.conversation(turn)
-    task = sum(count.count(message["content"]) for message in said)
+    prices = [priced(message) for message in said]
+    media = sum(tokens for _, tokens in prices)
+    task = sum(count.count(text) for text, _ in prices) + media
     framing = render.REPLY_FRAMING + render.MESSAGE_FRAMING * (len(said) + 2)
     packer = _Packer(snapshot, selection.chosen, blocks, count, fixed=task + framing, limit=policy.limit)
     shown, dropped, headings = packer.packed()
@@ -56,7 +59,7 @@ def fitted(
         total=task + headings + framing + sum(spent.values()),
         limit=policy.limit,
         tokenizer=count.name,
-        exact=count.exact,
+        exact=count.exact and not media,
         **{klass.value: tokens for klass, tokens in spent.items()},
     )
     return render.in_order(shown, turn.retained), dropped, ledger

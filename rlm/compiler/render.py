@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from rlm.compiler.forms import FULL, Block, anthropic_tool, openai_tool
+from rlm.model.message import Message, in_form
 from rlm.model.turn import Class, Turn
 from rlm.model.unit import CALLABLE, Trust, Unit
 from rlm.model.wire_limits import COMMON, WireLimits
@@ -95,37 +96,46 @@ def native_tools(shown: Sequence[Shown], wire: Wire, limits: WireLimits = COMMON
     return [spell(item.unit, limits) for item in shown if item.callable]
 
 
-def conversation(turn: Turn) -> list[dict[str, Any]]:
+def conversation(turn: Turn) -> tuple[Message, ...]:
     """The host's messages, the text of this turn where it is not the last of them, and what came after it."""
-    said = [{"role": message.role, "content": message.content} for message in turn.messages]
-    now = {"role": "user", "content": turn.text}
-    if turn.text and said[-1:] != [now]:
-        said.append(now)
-    return [*said, *({"role": message.role, "content": message.content} for message in turn.tail)]
+    now = Message(role="user", content=turn.text)
+    last = turn.messages[-1] if turn.messages else None
+    told = last is not None and (last.role, last.content) == (now.role, now.content)
+    return (*turn.messages, *([now] if turn.text and not told else []), *turn.tail)
 
 
 def request_parts(wire: Wire, text: Texts, turn: Turn, tools: list[dict[str, Any]]) -> dict[str, Any]:
-    """The finished parts of a request for one provider."""
+    """The finished parts of a request for one provider.
+
+    Raises: ConfigurationError ``other_wire`` where a message has another provider's form.
+    """
     said = conversation(turn)
+    if wire != "text":
+        in_form(said, wire)
     if wire == "anthropic":
-        kept = [
-            message if message["role"] == "assistant" else {"role": "user", "content": message["content"]}
-            for message in said
-            if message["role"] not in ("system", "developer")
-        ]
-        instructions = [message["content"] for message in said if message["role"] in ("system", "developer")]
+        kept = [_spoken(message) for message in said if message.role not in _INSTRUCTING]
+        instructions = [message.content for message in said if message.role in _INSTRUCTING]
         parts: dict[str, Any] = {"messages": _data_first(text.data, kept)}
         system = "\n".join(part for part in (text.system, *instructions) if part)
         if system:
             parts["system"] = system
     else:
-        messages = _data_first(text.data, said)
+        messages = _data_first(text.data, [message.sent if wire == "openai" else message.bare for message in said])
         if text.system:
             messages.insert(0, {"role": "system", "content": text.system})
         parts = {"messages": messages}
     if tools:
         parts["tools"] = tools
     return parts
+
+
+_INSTRUCTING = ("system", "developer")
+
+
+def _spoken(message: Message) -> dict[str, Any]:
+    """A message for a format that knows two speakers, without names: what is not the assistant's is the user's."""
+    sent = {field: value for field, value in message.sent.items() if field != "name"}
+    return sent if sent["role"] in ("user", "assistant") else {**sent, "role": "user"}
 
 
 def _data_first(data: str, said: list[dict[str, Any]]) -> list[dict[str, Any]]:

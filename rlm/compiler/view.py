@@ -15,6 +15,7 @@ from rlm.errors import CompileError, ConfigurationError, ToolError, did_you_mean
 from rlm.model.base import plain
 from rlm.model.given import path_of
 from rlm.model.ledger import Ledger
+from rlm.model.message import Message
 from rlm.model.policy import Policy
 from rlm.model.selection import Selection, State
 from rlm.model.turn import Turn
@@ -162,9 +163,12 @@ class CompiledContext:
     def messages(self, provider: Wire | None = None) -> dict[str, Any]:
         """The finished parts of a request: ``messages``, and where there are any ``system`` and ``tools``.
 
+        Messages of a provider's own form (calls, results, images, thinking) come out as they were given, in order.
+
         Raises:
-            ConfigurationError: ``unknown_provider``; ``other_wire``, as ``tools``; ``other_tools_place`` where the
-                view was compiled, and charged, with tools in the other place.
+            ConfigurationError: ``unknown_provider``; ``other_wire``, as ``tools``, and where a message has another
+                provider's form; ``other_tools_place`` where the view was compiled, and charged, with tools in the other
+                place.
         """
         wire = checked_wire((self.wire or "openai") if provider is None else provider)
         if (wire == "text") == self._native:
@@ -290,9 +294,9 @@ class CompiledContext:
         return recompiled(self, text, needs, signals)
 
     @property
-    def _said(self) -> list[dict[str, Any]]:
+    def _said(self) -> list[Message]:
         """The conversation, this turn included, where there is one."""
-        return render.conversation(self.turn) if self.turn.messages or self.turn.tail else []
+        return list(render.conversation(self.turn)) if self.turn.messages or self.turn.tail else []
 
     def save(self, path: str | Path) -> Path:
         """Write what a REPL needs to be asked about this compile (``swipl prolog/rlm.pl``, no Python).

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pydantic
 from pydantic import Field
 
-from rlm.errors import ConfigurationError, did_you_mean
+from rlm.errors import ConfigurationError
 from rlm.model.base import Noun, digest_of, plain
+from rlm.model.message import Message, conversation_of
 from rlm.model.unit import Relation, checked_id, unicode
 
 MOST_TEXTS = {"needs": 256, "history": 1_000}
 """So many texts of each kind in one turn. Only the last three of the history count."""
-
-ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
 class Class(enum.StrEnum):
@@ -105,25 +104,6 @@ Signals = Annotated[tuple[tuple[str, tuple[str, ...]], ...], pydantic.BeforeVali
 Scores = Annotated[tuple[tuple[str, tuple[tuple[str, float], ...]], ...], pydantic.BeforeValidator(_scores)]
 
 
-class Message(Noun):
-    """One message of a conversation, as the host holds it."""
-
-    role: str
-    content: str
-
-    @pydantic.field_validator("role")
-    @classmethod
-    def _role(cls, value: str) -> str:
-        if value not in ROLES:
-            raise ValueError(f"role {value!r} is none of {', '.join(ROLES)}{did_you_mean(value, ROLES)}")
-        return value
-
-    @pydantic.field_validator("content")
-    @classmethod
-    def _content(cls, value: str) -> str:
-        return _text(value)
-
-
 class Turn(Noun):
     """The input of one compile.
 
@@ -163,20 +143,26 @@ class Turn(Noun):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the turn."""
-        return digest_of(plain(self))
+        fields = plain(self)
+        for message in (*fields["messages"], *fields["tail"]):
+            if not message["body"]:
+                del message["body"]
+        return digest_of(fields)
 
 
 def turn_of(text: str | None, messages: Any, tail: Any = (), **evidence: Any) -> Turn:
     """A turn from what a caller wrote: a text, a conversation, or both, and what came after the text.
 
-    Without a text it is the last user message; what follows that one in the conversation came after the text.
+    Without a text it is the last user message that has one; what follows that one in the conversation came after the
+    text. Results of tools are no text of the user, whoever carries them.
 
     Raises:
         ConfigurationError: ``no_text`` where there is neither, or no user message to take the text from.
     """
     conversation, after = conversation_of("messages", messages), conversation_of("tail", tail)
     if text is None:
-        places = [place for place, message in enumerate(conversation) if message.role == "user"]
+        users = [place for place, message in enumerate(conversation) if message.role == "user"]
+        places = [place for place in users if conversation[place].content] or users
         if not places:
             raise ConfigurationError("no_text", "a compile needs a text, or messages with a user message")
         *earlier, last = places
@@ -185,37 +171,3 @@ def turn_of(text: str | None, messages: Any, tail: Any = (), **evidence: Any) ->
         evidence.setdefault("history", tuple(conversation[place].content for place in reversed(last_ones)))
         conversation, after = conversation[: last + 1], conversation[last + 1 :] + after
     return Turn(text=text, messages=conversation, tail=after, **evidence)
-
-
-def conversation_of(name: str, messages: Any) -> tuple[Message, ...]:
-    if messages is None:
-        return ()
-    if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
-        kind = type(messages).__name__
-        one = {"role": "user", "content": messages[:40]} if isinstance(messages, str) else None
-        hint = f": write [{one}]" if one else ""
-        raise ConfigurationError("invalid_field", f"{name}: a list is wanted, not {kind}{hint}", {"field": name})
-    return tuple(_message(index, message) for index, message in enumerate(messages))
-
-
-def _message(index: int, message: Any) -> Message:
-    if isinstance(message, Message):
-        return message
-    if not isinstance(message, Mapping):
-        raise ConfigurationError("invalid_message", f"message {index} is no mapping with role and content")
-    extra = sorted(str(name) for name in set(message) - {"role", "content", "name"})
-    if extra:
-        raise _bad_message(index, f"has fields that are not understood here: {', '.join(extra)}")
-    content = message.get("content")
-    if isinstance(content, list):
-        parts = [part.get("text") if isinstance(part, Mapping) else None for part in content]
-        if not all(isinstance(part, str) for part in parts):
-            raise _bad_message(index, "has a part that is no text")
-        content = "\n".join(str(part) for part in parts)
-    if not isinstance(content, str) or not isinstance(message.get("role"), str):
-        raise _bad_message(index, "needs a role and a content that are text")
-    return Message(role=message["role"], content=content)
-
-
-def _bad_message(index: int, what: str) -> ConfigurationError:
-    return ConfigurationError("invalid_message", f"message {index} {what}", {"index": index})

@@ -20,9 +20,9 @@ from rlm.compiler.foreign import Foreign, json_text, message, row, rows_block, v
 from rlm.compiler.wire import wire_name
 from rlm.errors import LONGEST_EXCEPTION, BudgetError, ProviderError, RunError
 from rlm.model.base import digest_of
+from rlm.model.message import Message
 from rlm.model.plan import Ending, Failed, Final, Frame, Observe, PlanError, PlanProblem, ValidPlan
 from rlm.model.policy import Policy, covers
-from rlm.model.turn import Message
 from rlm.model.unit import CALLABLE
 from rlm.runtime.answer import Projection, error_of
 from rlm.runtime.context.arguments import ACTIONS

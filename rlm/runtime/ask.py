@@ -14,6 +14,7 @@ from rlm.boundary import boundary, host_code
 from rlm.compiler.compile import ELSEWHERE, acompile, checked_place, checked_policy
 from rlm.errors import ConfigurationError, ProviderError, RlmError, did_you_mean
 from rlm.model.given import mapping
+from rlm.model.message import in_form
 from rlm.model.policy import DEFAULT_RESERVE_OUTPUT, Policy
 from rlm.providers import KEY_HINT, resolve
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest, ToolCall, Wire
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from rlm.catalog.catalog import Catalog
     from rlm.compiler.sensor import Sensor
     from rlm.compiler.view import CompiledContext
-    from rlm.model.turn import Admitted, Message
+    from rlm.model.message import Message
+    from rlm.model.turn import Admitted
     from rlm.model.unit import Unit
 
 P = ParamSpec("P")
@@ -126,7 +128,7 @@ async def aask(
         temperature: as the provider takes it; its own default if not given.
         seed: likewise.
         time_limit: seconds for everything, the start of a local model included.
-        messages: the conversation so far, as mappings with ``role`` and ``content``.
+        messages: the conversation so far, as in ``rlm.compile``; in a provider's own form only for that provider.
         tail: messages that came after the query: shown, and no evidence.
         history: earlier texts of the user, last first: evidence that decays.
         needs: what a model said it needs: evidence, never authority.
@@ -171,6 +173,8 @@ async def aask(
         tools=tools,
         wire=None if provider.wire == "text" else provider.wire,
     )
+    if provider.wire != "text":
+        in_form((*view.turn.messages, *view.turn.tail), provider.wire)
     wire: Wire = provider.wire if tools == "native" else "text"
     request = ProviderRequest(
         model=provider.model,

@@ -15,7 +15,7 @@ import anyio.from_thread
 
 from rlm.boundary import boundary
 from rlm.errors import ConfigurationError, RunError
-from rlm.model.turn import Message, conversation_of
+from rlm.model.message import Message, conversation_of, only_text
 from rlm.providers import resolve
 from rlm.providers.base import ProviderRequest
 from rlm.runtime import gate
@@ -37,7 +37,7 @@ async def achat(
     """The text of the reply.
 
     Args:
-        messages: mappings with ``role`` and ``content``.
+        messages: mappings with ``role`` and ``content``, which is text.
         model: a model string or a provider; inside a run its own leaf model, and none may be given.
         max_output_tokens: tokens of the reply, outside of a run.
         time_limit: seconds, outside of a run.
@@ -47,6 +47,7 @@ async def achat(
     ``no_model``, ``model_of_the_run``; RunError inside a run; RlmError of phase ``internal`` for a defect.
     """
     said = conversation_of("messages", messages)
+    only_text(said)
     agent = current_agent.get()
     if agent is not None:
         if model is not None:

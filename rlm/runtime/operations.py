@@ -17,8 +17,8 @@ import anyio.to_thread
 
 from rlm.compiler.foreign import Foreign, message, text_block, words
 from rlm.errors import RlmError, RunError, ToolError
+from rlm.model.message import Message
 from rlm.model.policy import covers
-from rlm.model.turn import Message
 from rlm.runtime.answer import error_of
 from rlm.runtime.context.blocks import context_blocks
 from rlm.runtime.plan import Material, Prompt, Woven, current_step, words_in

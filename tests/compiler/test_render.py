@@ -224,7 +224,7 @@ def test_anthropic_keeps_every_word_of_the_conversation() -> None:
         {"role": "system", "content": "The user is a sailor."},
         {"role": "user", "content": "what time is it"},
         {"role": "assistant", "content": "I will look."},
-        {"role": "tool", "content": "It is noon."},
+        {"role": "user", "content": "It is noon."},
         {"role": "developer", "content": "Answer in Greek."},
     ]
     view = rlm.compile(rlm.Catalog(), "thanks", messages=said)

@@ -25,7 +25,7 @@ from rlm.tools.mcp.listing import Finding, Listing, ServerTool, finding
 from rlm.web.proxies import proxy_for
 
 if TYPE_CHECKING:
-    from rlm.model.turn import Message
+    from rlm.model.message import Message
     from rlm.tools.mcp.connection import Connection
     from rlm.tools.mcp.content import ResourceContent
 

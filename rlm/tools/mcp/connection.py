@@ -18,7 +18,7 @@ import pydantic
 from mcp.shared.exceptions import MCPError
 
 from rlm.errors import ToolError, did_you_mean, valid_text
-from rlm.model.turn import Message
+from rlm.model.message import Message
 from rlm.tools.mcp.codes import FORBIDDEN, REFUSED, TOO_LARGE, UNAUTHORIZED, UNREADABLE
 from rlm.tools.mcp.config import MCPLimits, ServerConfig, leaves
 from rlm.tools.mcp.content import ResourceContent, contents_of, messages_of, reason_of, value_of

@@ -14,7 +14,7 @@ import mcp_types as types
 import pydantic
 
 from rlm.errors import ToolError
-from rlm.model.turn import Message
+from rlm.model.message import Message
 from rlm.tools.mcp.rescue import UNREADABLE_ROW
 
 MAX_LINK_TEXT = 500
