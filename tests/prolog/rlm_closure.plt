@@ -27,6 +27,14 @@ test(l3_a_member_stands_in_for_a_requirement_that_is_out, Ids == ['tool:a', 'too
            _{selected: ['tool:a', 'tool:new', 'tool:y'], denied: ['tool:old']}, Ids0),
     sort(Ids0, Ids).
 
+test(l1_what_stands_in_for_a_need_may_be_wanted_or_kept, [forall(member(Key, [selected, retained])), Ids == ['tool:a', 'tool:new']]) :-
+    dict_pairs(Changes, _, [Key-['tool:new'], denied-['tool:old'], text-stone]),
+    chosen(['tool:a'-[description(stone), requires(['tool:old'])], 'tool:old', 'tool:new'-[supersedes(['tool:old'])]],
+           Changes, Ids0),
+    sort(Ids0, Ids).
+test(l1_a_unit_that_is_kept_needs_what_it_requires, Ids == []) :-
+    chosen(['tool:a'-[requires(['tool:b'])], 'tool:b'], _{retained: ['tool:a'], denied: ['tool:b']}, Ids).
+
 link(5, 'tool:github') :- !.
 link(N, Id) :- atom_concat('tool:t', N, Id).
 

@@ -122,6 +122,46 @@ test(a_misspelt_option, error(existence_error(option, activated))) :-
 test(a_misspelt_option_names_the_closest, Hint == "did you mean activation?") :-
     prompt_catalog_create(C),
     catch(prompt_catalog_register(C, _{unit: tool(a)}, _{activaton: always}), error(_, context(_, Hint)), true).
+test(rule_an_option_that_is_like_none_names_all, Hint == "known: activation, mandatory, visible, available, priority, trust") :-
+    prompt_catalog_create(C),
+    catch(prompt_catalog_register(C, _{unit: tool(a)}, _{zzz: always}), error(_, context(_, Hint)), true).
+test(rule_what_is_registered_of_a_unit, Facts == Expected) :-
+    rlm_prompt:facts('mcp_tool:s/a',
+                     _{ unit: mcp_tool(s, a), description: "x", requires: [tool(c), tool(b), tool(c)], suggests: [tool(d)],
+                        conflicts: [tool(e)], supersedes: [tool(f)], requires_capability: money },
+                     _{activation: always, mandatory: true, visible: false, available: false, priority: 7, trust: stranger},
+                     Facts),
+    Expected = _{ id: 'mcp_tool:s/a', kind: mcp_tool, priority: 7, trust: stranger, capability: money, pinned: true,
+                  mandatory: true, visible: false, available: false, requires: ['tool:b', 'tool:c'],
+                  suggests: ['tool:d'], conflicts: ['tool:e'], supersedes: ['tool:f'], names: [a, 's/a'], groups: [s],
+                  triggers: [],
+                  fields: _{ name: a, alias: '', description: x, category: s, parameters: '', explained: '', values: '',
+                             examples: '' } },
+    Facts = Expected.
+test(rule_what_is_registered_of_a_unit_by_default, Facts == Expected) :-
+    rlm_prompt:facts('skill:a', _{unit: skill(a)}, _{}, Facts),
+    Expected = _{ id: 'skill:a', kind: skill, priority: 100, trust: host, capability: null, pinned: false,
+                  mandatory: false, visible: true, available: true, requires: [], suggests: [], conflicts: [],
+                  supersedes: [], names: [a], groups: [], triggers: [],
+                  fields: _{ name: a, alias: '', description: '', category: '', parameters: '', explained: '', values: '',
+                             examples: '' } },
+    Facts = Expected.
+test(rule_a_tool_needs_a_capability_of_its_own, C == 'tool:a') :-
+    rlm_prompt:facts('tool:a', _{unit: tool(a)}, _{}, Facts),
+    C = Facts.capability.
+
+%   What moved a unit among the others is kept with the compile, and told.
+test(rule_what_raised_a_unit_is_told, A-B == [no_evidence]-[below_floor, intent]) :-
+    with_tools(raised_kinds(A-B)), !.
+
+raised_kinds(A-B, C) :-
+    prompt_compile(C, _{text: 'git change'}, _{}, Old),
+    explained_kinds(Old, A),
+    Raised = ['tool:project_search', [_{kind: intent, part: search, score: 5}]],
+    Reply = Old.reply.put(raised, [Raised]),
+    explained_kinds(Old.put(reply, Reply), B0),
+    sort(B0, B).
+
 test(render_needs_python, error(existence_error(python, _))) :- prompt_render(x, _{}, _).
 test(schemas_need_python, error(existence_error(python, _))) :- prompt_compiler_tool_schemas(x, _).
 
