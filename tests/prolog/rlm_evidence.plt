@@ -63,8 +63,11 @@ padding(Count, Padding) :-
 
 %   scores_in(+Stemmer, -Scores): of "photo" for a unit that says picture and one that says photo.
 scores_in(Stemmer, Scores) :-
+    scores_in(Stemmer, _{text: photo}, Scores).
+
+scores_in(Stemmer, Changes, Scores) :-
     Units = ['tool:a'-[description(picture)], 'tool:b'-[description(photo)], 'tool:c', 'tool:d', 'tool:e'],
-    question(_{text: photo}, Args),
+    question(Changes, Args),
     once(with_units(Stemmer, Units, scored(Args, Scores))).
 
 scored(Args, Ids, Handle) :-
@@ -73,6 +76,12 @@ scored(Args, Ids, Handle) :-
 
 test(rule_a_catalog_in_english_knows_synonyms, Ids == ['tool:b', 'tool:a']) :- scores_in(english, Ids).
 test(rule_a_catalog_in_german_knows_none, Ids == ['tool:b']) :- scores_in(german, Ids).
+test(rule_needs_know_synonyms_in_english_only, A-B == ['tool:b', 'tool:a']-['tool:b']) :-
+    scores_in(english, _{needs: [photo], floor: 1}, A),
+    scores_in(german, _{needs: [photo], floor: 1}, B).
+test(rule_history_knows_synonyms_in_english_only, A-B == ['tool:b', 'tool:a']-['tool:b']) :-
+    scores_in(english, _{history: [photo], floor: 1}, A),
+    scores_in(german, _{history: [photo], floor: 1}, B).
 test(rule_a_catalog_without_a_stemmer_knows_none, Ids == ['tool:b']) :- scores_in(none, Ids).
 
 %   quoted_words(+Count, -Factor): how much the last of so many quoted words counts.

@@ -1,5 +1,6 @@
 :- encoding(utf8).
 :- use_module(library(plunit)).
+:- use_module('../../prolog/rlm_host_read', []).
 :- use_module('../../prolog/rlm_host_words', [uncharged/0]).
 :- use_module(host_turns).
 
@@ -157,6 +158,10 @@ unit_row("veto(U, T, no) :- priority(T, U, 200), kind(tool(deploy), tool).", [ch
 unit_row("veto(U, T, no) :- trust(T, U, host), kind(tool(deploy), tool), priority(T, U, 200).", [checklist]).
 unit_row("veto(U, T, no) :- trust(T, U, host), server(mcp_tool(a, b), a), priority(T, U, 200).", [checklist]).
 unit_row("veto(U, T, no) :- kind(U, skill), trust(T, tool(tag), host).", [checklist]).
+unit_row("veto(U, T, no) :- kind(U, mcp_tool), trust(T, tool(tag), host).",
+         ['postgres/drop_table', 'postgres/query', 'files/deep/read']).
+unit_row("veto(U, T, no) :- kind(U, mcp_tool), kind(tool(tag), tool), server(U, postgres).",
+         ['postgres/drop_table', 'postgres/query']).
 % two kinds at once are none
 unit_row("veto(U, _, no) :- kind(U, tool), kind(U, skill).", []).
 unit_row("veto(U, _, no) :- kind(U, K), K == skill.", [checklist]).
@@ -187,5 +192,31 @@ test(rule_the_answer_may_come_from_the_unit, Vetoed == ['mcp_tool:postgres/query
 test(rule_trust_is_asked_of_the_turn_of_the_head, NK == veto/3-instantiation) :-
     failing("veto(U, _, no) :- trust(_, U, host).", [], [], Name, Message),
     ( sub_atom(Message, _, _, _, instantiated) -> NK = Name-instantiation ; NK = Name-Message ).
+
+boost_row(2000, 2000).
+boost_row(-2000, -2000).
+boost_row(2001, refused).
+boost_row(-2001, refused).
+
+test(rule_a_computed_boost_is_of_two_words_at_most, [forall(boost_row(By, Expected)), Outcome == Expected]) :-
+    Half is By // 2,
+    Rest is By - Half,
+    format(string(Text), "boost(tool(tag), _, By, up) :- By is ~d + ~d.", [Half, Rest]),
+    catch(( boosted(Text, [], ['tool:tag'-5000], ['tool:tag'-Score-_]), Outcome is Score - 5000 ),
+          error(host_rule_failed(boost/4, _), _), Outcome = refused).
+test(rule_a_file_at_the_limit_is_read, Findings == []) :-
+    rlm_host_read:most_bytes(Most),
+    Dots is Most - 4,
+    length(Codes, Dots),
+    maplist(=(0'x), Codes),
+    atom_codes(Long, [0'a, 0'., 10, 0'%|Codes]),
+    ( rlm_host_read:too_big(Long, Finding) -> Findings = [Finding] ; Findings = [] ).
+test(rule_a_file_over_the_limit_is_not_read, Message == 'a file of 262,145 bytes; at most 262,144') :-
+    rlm_host_read:most_bytes(Most),
+    Dots is Most + 1,
+    length(Codes, Dots),
+    maplist(=(0'x), Codes),
+    atom_codes(Long, Codes),
+    rlm_host_read:too_big(Long, found(_, _, Message, _)).
 
 :- end_tests(rlm_host_words).

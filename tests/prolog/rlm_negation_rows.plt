@@ -30,6 +30,18 @@ test(rule_what_a_text_forbids, [forall(row(Text, Expected)), Phrases == Expected
     tokens(Text, Tokens),
     negated(Tokens, Phrases).
 
+barred_row([may, be, used], true).
+barred_row([must, be, used], true).
+barred_row([seems, be, used], false).
+barred_row([is, to, be, used], true).
+barred_row([seems, to, be, used], false).
+barred_row([is, allowed], true).
+barred_row([is, blue], false).
+barred_row([may, be, seen], false).
+
+test(rule_no_x_may_be_used, [forall(barred_row(Words, Expected)), Truth == Expected]) :-
+    ( phrase(rlm_negation:barred, Words) -> Truth = true ; Truth = false ).
+
 %   bounds: a phrase is read so many tokens far and no further
 test(rule_nothing_works_is_seen_within_the_bound, [nondet]) :-
     phrase(rlm_negation_clause:hopeless(2), [a, b, nothing], []).
