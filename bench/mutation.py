@@ -53,7 +53,10 @@ STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("rlm_select", "rlm_admit", "rlm_closure", "rlm_conflict", "rlm_eligible"): LAW_TESTS,
     ("rlm_seal", "rlm_explain", "rlm_reply"): (*LAW_TESTS, "tests/compiler/test_explain.py"),
     ("rlm_hidden", "rlm_origin", "rlm_spare"): ("tests/compiler/test_hidden.py", "tests/compiler/test_strangers.py"),
-    ("rlm_session", "rlm_session_read"): ("tests/compiler/test_session.py", "tests/compiler/test_session_file.py"),
+    ("rlm_session", "rlm_session_read"): (
+        "tests/compiler/test_session_file.py",
+        "tests/compiler/test_session_damage.py",
+    ),
     ("rlm_tokens", "rlm_token_number", "rlm_token_text"): ("tests/engine/test_tokens.py",),
     ("rlm", "rlm_repl"): ("tests/cli/test_repl.py",),
     ("rlm_bridge", "rlm_plain"): ("tests/engine/test_values.py",),

@@ -35,6 +35,12 @@ test(l1_what_stands_in_for_a_need_may_be_wanted_or_kept, [forall(member(Key, [se
 test(l1_a_unit_that_is_kept_needs_what_it_requires, Ids == []) :-
     chosen(['tool:a'-[requires(['tool:b'])], 'tool:b'], _{retained: ['tool:a'], denied: ['tool:b']}, Ids).
 
+test(l1_a_kept_unit_that_is_denied_is_told_its_requirements_too, Kinds == [denied, dependency_out]) :-
+    findall(Kind,
+            reason_value(['tool:a'-[requires(['tool:b'])], 'tool:b'], _{retained: ['tool:a'], denied: ['tool:a', 'tool:b']},
+                         'tool:a', [kind], Kind),
+            Kinds).
+
 link(5, 'tool:github') :- !.
 link(N, Id) :- atom_concat('tool:t', N, Id).
 

@@ -64,7 +64,16 @@ test(a_name_is_above_it, Ranked == [4000, 3000, 3000, 3000, 3000, 3000, 350]) :-
     append([4000|Others], [50, 300], Scores),
     ranked(Scores, _{others: [7-e(name(u), 300)]}, Ranked, _).
 
+test(rule_what_is_at_the_floor_is_in, A-B == [300]-[]) :-
+    ranked([300], _{relative_floor: 0, abstain: 0}, A, _),
+    ranked([299], _{relative_floor: 0, abstain: 0}, B, _).
+
 % Nothing fits
+
+test(rule_without_a_bar_no_sensor_raises_one, Ranked == [400]) :-
+    times(19, 0, Others),
+    ranked([400|Others], _{abstain: 0, others: [2-e(sensor(mine), 1)]}, Ranked0, _),
+    include(=(400), Ranked0, Ranked).
 
 abstained(Count, Score, Changes, Ranked) :-
     Rest is Count - 1,

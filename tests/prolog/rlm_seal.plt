@@ -50,6 +50,11 @@ test(l5_superseded_by_a_pinned_one, Ls == []) :-
 test(mandatory_packed_out, Ls == [packing]) :- check([], _{obliged: [a]}, Ls).
 test(over_budget, Ls == [packing]) :- check([], _{total: 11}, Ls).
 
+test(rule_breaches_come_in_the_order_of_the_laws, Ls == ['L1', 'L2', 'L3', 'L4', 'L5', packing, packing]) :-
+    unit(p, _{}, P),
+    check([a-_{requires: [z], conflicts: [b], supersedes: [b]}, b-_{visible: false}],
+          _{pinned: [P], obliged: [m], total: 11}, Ls).
+
 % The place of each breach, and what just does not break a law
 
 %   breaches(+Specs, +Changes, -Rows): `Law-Unit-Other` of each violation.

@@ -1,5 +1,9 @@
 :- encoding(utf8).
 :- use_module(library(plunit)).
+:- use_module('../../prolog/rlm_catalog', [catalog_module/2]).
+:- use_module('../../prolog/rlm_index', [index_update/1]).
+:- use_module('../../prolog/rlm_origin', [view/5]).
+:- use_module('../../prolog/rlm_spare', []).
 :- use_module(units).
 
 :- begin_tests(rlm_spare).
@@ -72,5 +76,56 @@ test(it_is_told, [all(R == ['', evil])]) :-
     member(Id, ['tool:small', 'mcp_tool:good/t1']),
     once(( reason_value(Units, Question, Id, [kind], spared),
            reason_value(Units, Question, Id, [origin], R) )).
+
+test(rule_a_spared_unit_has_its_turn_within_the_limit, Ids == ['tool:small']) :-
+    small(Ours),
+    crowd(evil, 'stone bridge over water', 20, Evil),
+    findall(Id-[description('nothing of it')], ( between(1, 60, N), atom_concat('tool:other', N, Id) ), Others),
+    append(Evil, Others, Theirs),
+    beside(Ours, Theirs, _{limit: 4}, Ids).
+test(rule_a_spared_unit_keeps_its_own_evidence, Kinds == [lexical, spared]) :-
+    small(Ours),
+    crowd(evil, 'stone bridge over water', 20, Theirs),
+    findall(Id-[description('nothing of it')], ( between(1, 60, N), atom_concat('tool:other', N, Id) ), Others),
+    append([Ours, Theirs, Others], Units),
+    asked(Question),
+    findall(Kind, reason_value(Units, Question, 'tool:small', [kind], Kind), Kinds0),
+    sort(Kinds0, Kinds).
+
+% Whose turn it is: the lists in turn, each with its first that had none
+
+turn_row([[1, 2, 3], [3, 4]], 3, [1, 2, 3]).
+turn_row([[1, 2], [1, 3]], 2, [1, 3]).
+turn_row([[1, 2, 3, 4], [1, 2, 5]], 3, [1, 2, 3]).
+turn_row([[1], [2], [3]], 2, [1, 2]).
+turn_row([[1], []], 5, [1]).
+turn_row([[], []], 5, []).
+turn_row([[1, 2], [2, 1]], 9, [1, 2]).
+
+test(rule_units_are_taken_in_turn, [forall(turn_row(Lists, Limit, Expected)), Is == Expected]) :-
+    rlm_spare:in_turn(Lists, Limit, t, First),
+    assoc_to_keys(First, Is).
+
+%   views_of(+Units, -Views): of whom a catalog is looked at alone.
+views_of(Units, Views) :-
+    once(with_units(Units, viewed(Views))).
+
+viewed(Views, Handle) :-
+    catalog_module(Handle, M),
+    index_update(M),
+    view(M, all, 0, 0, All),
+    findall(Who, rlm_spare:viewed(M, All, 0, reading([], [], [water-1000]), null, [], Who), Views0),
+    sort(Views0, Views).
+
+test(rule_where_the_host_has_no_units_its_view_is_none, Views == [without(a)]) :-
+    crowd(a, water, 3, As),
+    crowd(b, water, 2, Bs),
+    append(As, Bs, Units),
+    views_of(Units, Views).
+test(rule_the_views_are_of_the_host_and_without_the_wordiest, Views == [host, without(a)]) :-
+    crowd(a, water, 3, As),
+    crowd(b, water, 2, Bs),
+    append([['tool:x'], As, Bs], Units),
+    views_of(Units, Views).
 
 :- end_tests(rlm_spare).

@@ -62,6 +62,10 @@ shuts("/* /* */").
 shuts("%").
 shuts("a % ").
 shuts("a./* ' */").
+shuts("0o8'7").
+shuts("0b3'1").
+shuts("1_x'").
+shuts("1__0'").
 
 :- begin_tests(rlm_tokens).
 
@@ -113,6 +117,31 @@ test(iso_comments_do_not_nest, Trouble == depth(2)) :-
         set_prolog_flag(iso, true),
         trouble("/* /* */ [[[[", _-Trouble),
         set_prolog_flag(iso, Iso)).
+%   places count every character that was read: in groups of digits, in comments, behind escapes
+place_row("1_ /* c */ 000 [[[", 17).
+place_row("1_% c\n 000 [[[", 13).
+place_row("1_000_000 [[[", 12).
+place_row("0'a [[[", 6).
+place_row("0'\\x41\\ [[[", 10).
+place_row("0'\\101\\ [[[", 10).
+place_row("0'' [[[", 6).
+place_row("16'FF [[[", 8).
+place_row("1.0e+10 [[[", 10).
+place_row("1.0e-10 [[[", 10).
+place_row("1r3 [[[", 6).
+place_row("'a''b' [[[", 9).
+place_row("/* /* a */ b */ [[[", 18).
+place_row("[[a] [[", 6).
+place_row("]] [[[", 5).
+place_row("[] [] [[[", 8).
+
+test(rule_a_place_counts_every_character, [forall(place_row(Text, At)), Found == At-depth(2)]) :-
+    trouble(Text, Found).
+test(rule_a_nul_is_no_character_of_a_code, Found == 2-nul) :-
+    trouble("0'\u0000", Found).
+test(rule_brackets_that_close_free_the_depth, Found == none) :-
+    trouble("[[a]] [[b]]", Found).
+
 test(every_trouble_has_words, [forall(member(Trouble, [depth(1), tokens(1), number(1), quoted(1), quasi_quotation,
                                                        mixed, nul, digit, mark]))]) :-
     trouble_message(Trouble, Message, Fix),

@@ -38,6 +38,9 @@ test(identifier_is_one_token, [true(Fs == [git_diff, 'github/create_issue', 'foo
 test(a_variant_is_one_token, Fs == ['search@2', 'a', 'find#3']) :-
     tokens('search@2 @a find#3', Ts),
     findall(F, member(w(F, _), Ts), Fs).
+test(rule_a_variant_is_of_any_digit, Fs == ['a@0', 'b@9', 'c', 'd#5']) :-
+    tokens('a@0 b@9 c@x d#5', Ts),
+    findall(F, ( member(w(F, _), Ts), F \== x ), Fs).
 test(punctuation, Ts == [p('`'), w(ls, ls), p('`'), p(',')]) :- tokens('`ls`,', Ts).
 test(empty, Ts == []) :- tokens('', Ts).
 test(memory_changes_nothing, A == B) :-
