@@ -193,6 +193,8 @@ judged(members(Members), World, Active, Outcome) =>
 crowded(world(M, Policy, _, _, _, _), Active, Is, over_tool_limit(Most)) :-
     most_tools(Policy, Most),
     tools(Active, Before),
+    length(Is, Units),
+    Before + Units > Most,
     aggregate_all(count, ( member(I, Is), tool(M, I) ), New),
     New > 0,
     Before + New > Most.
@@ -210,10 +212,14 @@ tool(M, I) :-
 %   add_members(+M, +Members, +Tier, +Admitted0, -Admitted, +Active0, -Active): Active counts the tools.
 add_members(M, Members, Tier, Admitted0, Admitted, Active0, Active) :-
     counted_in(Members, Tier, Admitted0, Admitted, Active0, Active1),
-    aggregate_all(count, ( member(m(I, _), Members), tool(M, I) ), New),
     tools(Active1, Before),
-    Tools is Before + New,
-    put_assoc(tools, Active1, Tools, Active).
+    count_tools(Members, M, Before, Tools),
+    ( Tools =:= Before -> Active = Active1 ; put_assoc(tools, Active1, Tools, Active) ).
+
+count_tools([], _, Tools, Tools).
+count_tools([m(I, _)|Members], M, Tools0, Tools) :-
+    ( tool(M, I) -> Tools1 is Tools0 + 1 ; Tools1 = Tools0 ),
+    count_tools(Members, M, Tools1, Tools).
 
 counted_in(Members, Tier, Admitted0, Admitted, Active0, Active) :-
     (   Admitted0 = [a(Last, _, _)|_]

@@ -28,12 +28,15 @@ clash(M, Active, Is, Reason) :-
     !.
 
 against(M, Active, I, superseded_by(A, I)) :-
+    \+ \+ ( supersedes(M, S, I), get_assoc(S, Active, _) ),      % most units stand against none
     findall(Place-S, ( supersedes(M, S, I), get_assoc(S, Active, Place) ), Ss),
     earliest(Ss, A).
 against(M, Active, I, conflict_with(A, I)) :-
+    \+ \+ ( conflicting(M, I, C), get_assoc(C, Active, _) ),      % most units stand against none
     findall(Place-C, ( conflicting(M, I, C), get_assoc(C, Active, Place) ), Cs),
     earliest(Cs, A).
 against(M, Active, I, conflict_with(A, I)) :-
+    \+ \+ ( supersedes(M, I, S), get_assoc(S, Active, _) ),      % most units stand against none
     findall(Place-S, ( supersedes(M, I, S), get_assoc(S, Active, Place) ), Ss),
     earliest(Ss, A).
 

@@ -197,15 +197,24 @@ part_words(mixed, _, Codes, Words, Rest) =>
     slow_words(Codes, Words, Rest).
 
 %   case_of(+Codes, -Case): `small` letters only; `one` word: a capital first, or no small letter; else `mixed`.
-case_of([C|Cs], Case) :-
-    (   upper(C)
-    ->  ( \+ ( member(D, Cs), upper(D) ) -> Case = one ; \+ ( member(D, Cs), lower(D) ) -> Case = one ; Case = mixed )
-    ;   \+ ( member(D, Cs), upper(D) )
+case_of(Codes, Case) :-
+    (   no_capital(Codes)
     ->  Case = small
-    ;   \+ ( member(D, [C|Cs]), lower(D) )
+    ;   Codes = [C|Cs],
+        ( upper(C), no_capital(Cs) -> true ; no_small(Codes) )
     ->  Case = one
     ;   Case = mixed
     ).
+
+no_capital([]).
+no_capital([C|Cs]) :-
+    ( C < 0'A -> true ; C > 0'Z ),
+    no_capital(Cs).
+
+no_small([]).
+no_small([C|Cs]) :-
+    ( C < 0'a -> true ; C > 0'z ),
+    no_small(Cs).
 
 slow_words(Codes, Words, Rest) :-
     phrase(words(Lists), Codes),
