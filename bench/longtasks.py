@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlm.runtime.context.context import Context
+from rlm.context.context import Context
 
 SIZES = (4_000, 16_000, 64_000, 256_000, 1_000_000)
 """Tokens of a context, about."""

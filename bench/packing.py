@@ -21,8 +21,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 from bench.common import emit, parser, progress
-from rlm.compiler.packer import Form, Item, Packing, pack
-from rlm.model.turn import Class
+from rlm.compiler.packing.pack import Form, Item, Packing, pack
+from rlm.model.turn import PackingClass
 
 FAMILIES = {
     "typical": "tool schemas and skills in three forms, scores as evidence gives them",
@@ -57,9 +57,9 @@ def _item(family: str, n: int, place: int, dice: random.Random) -> Item:
         forms = forms[:1]
     elif family == "correlated":
         forms = [forms[0], Form("compact", compact, compact * 1000 // tokens)]
-    klass = Class.PERIPHERY
+    klass = PackingClass.PERIPHERY
     if family == "frontier" and dice.random() < 2 / 3:
-        klass, forms = Class.FRONTIER, forms[2:]
+        klass, forms = PackingClass.FRONTIER, forms[2:]
     requires = tuple(f"tool:u{need}" for need in _requires(family, n, place, dice))
     return Item(f"tool:u{place}", klass, tuple(forms), requires, weight)
 
@@ -96,27 +96,27 @@ def _requires(family: str, n: int, place: int, dice: random.Random) -> set[int]:
 
 def values(items: Sequence[Item], packing: Packing) -> tuple[int, int]:
     """What the periphery and the frontier are worth in a packing."""
-    worth = {Class.PERIPHERY: 0, Class.FRONTIER: 0}
+    worth = {PackingClass.PERIPHERY: 0, PackingClass.FRONTIER: 0}
     for item in items:
         form = packing.choice[item.id]
         if form is not None:
             worth[item.klass] += item.weight * form.utility
-    return worth[Class.PERIPHERY], worth[Class.FRONTIER]
+    return worth[PackingClass.PERIPHERY], worth[PackingClass.FRONTIER]
 
 
 def optimum(items: Sequence[Item], limit: int) -> tuple[int, int]:
     """The greatest value of the periphery, and then of the frontier, by HiGHS. No item may be one that must stay."""
     worth = {
         klass: [item.weight * form.utility * (item.klass is klass) for item in items for form in item.forms]
-        for klass in (Class.PERIPHERY, Class.FRONTIER)
+        for klass in (PackingClass.PERIPHERY, PackingClass.FRONTIER)
     }
     rows, upper = _constraints(items, limit)
-    first = _best(worth[Class.PERIPHERY], rows, upper)
-    if not any(worth[Class.FRONTIER]):
+    first = _best(worth[PackingClass.PERIPHERY], rows, upper)
+    if not any(worth[PackingClass.FRONTIER]):
         return first, 0
-    rows.append({column: -value for column, value in enumerate(worth[Class.PERIPHERY]) if value})
+    rows.append({column: -value for column, value in enumerate(worth[PackingClass.PERIPHERY]) if value})
     upper.append(-first)
-    return first, _best(worth[Class.FRONTIER], rows, upper)
+    return first, _best(worth[PackingClass.FRONTIER], rows, upper)
 
 
 def _constraints(items: Sequence[Item], limit: int) -> tuple[list[dict[int, int]], list[int]]:

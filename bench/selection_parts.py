@@ -18,7 +18,7 @@ import selection
 from rankers import more_sensors, sensors
 
 import rlm
-from rlm.catalog.suggest import propose
+from rlm.mining.relations import propose
 
 CHAT = Path(__file__).with_name("no_tool_needed.txt")
 QUIET = rlm.Policy(floor=0, abstain=0)

@@ -140,8 +140,8 @@ def _in_prolog(catalog: Any) -> Callable[[str], Any]:
 def _as_compiled(catalog: Any) -> Callable[[str], Any]:
     """As ``Catalog.ask`` does it, without the question to the rules that follows."""
     from rlm.catalog.catalog import SCORED_HERE
-    from rlm.catalog.postings import TOLD
     from rlm.model.policy import Policy
+    from rlm.scoring.postings import TOLD
     from rlm.symbolic.engine import engine
 
     if len(catalog) < SCORED_HERE or catalog._shared.postings is None:

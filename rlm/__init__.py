@@ -16,26 +16,26 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Activation": "rlm.model.unit",
-    "Admitted": "rlm.model.turn",
-    "Answer": "rlm.runtime.answer",
+    "Preselected": "rlm.model.turn",
+    "Answer": "rlm.sending.results",
     "Approval": "rlm.tools.authority",
     "Authority": "rlm.tools.authority",
     "Budget": "rlm.model.budget",
     "Cancellation": "rlm.tools.cancellation",
-    "CancelToken": "rlm.runtime.cancel",
+    "CancelToken": "rlm.sending.cancel",
     "Catalog": "rlm.catalog.catalog",
-    "Class": "rlm.model.turn",
+    "PackingClass": "rlm.model.turn",
     "CompiledContext": "rlm.compiler.view",
-    "Command": "rlm.runtime.commands",
-    "Commands": "rlm.runtime.commands",
-    "Completion": "rlm.runtime.completion",
-    "Context": "rlm.runtime.context.context",
+    "Command": "rlm.agent.commands",
+    "Commands": "rlm.agent.commands",
+    "Completion": "rlm.sending.completion",
+    "Context": "rlm.context.context",
     "Decision": "rlm.tools.authority",
     "Effect": "rlm.tools.function",
-    "Future": "rlm.runtime.futures",
+    "Future": "rlm.api.futures",
     "Grant": "rlm.tools.grant",
     "Kind": "rlm.model.unit",
-    "Ledger": "rlm.model.ledger",
+    "TokenLedger": "rlm.model.token_ledger",
     "MCPClient": "rlm.tools.mcp.client",
     "MCPLimits": "rlm.tools.mcp.config",
     "MCPTools": "rlm.catalog.mcp",
@@ -43,41 +43,41 @@ _HOMES = {
     "Mode": "rlm.model.policy",
     "Pin": "rlm.skills.profile",
     "Policy": "rlm.model.policy",
-    "Pool": "rlm.runtime.futures",
+    "Pool": "rlm.api.futures",
     "Profile": "rlm.skills.profile",
-    "Projection": "rlm.tools.function",
+    "ResultForm": "rlm.tools.function",
     "Reason": "rlm.model.selection",
     "Registry": "rlm.tools.registry",
     "Representation": "rlm.model.unit",
-    "Sensor": "rlm.compiler.sensor",
+    "Sensor": "rlm.similarity.sensor",
     "Session": "rlm.compiler.session",
     "State": "rlm.model.selection",
-    "SubagentTimeouts": "rlm.runtime.subagent",
-    "Tier": "rlm.tools.authority",
+    "SubagentTimeouts": "rlm.agent.subagent",
+    "AuthorityLevel": "rlm.tools.authority",
     "Tool": "rlm.tools.function",
     "ToolOutcome": "rlm.tools.outcome",
     "ToolRequest": "rlm.tools.authority",
     "Trigger": "rlm.model.unit",
     "Trust": "rlm.model.unit",
     "Unit": "rlm.model.unit",
-    "aask": "rlm.runtime.ask",
-    "achat": "rlm.runtime.chat",
+    "aask": "rlm.api.ask",
+    "achat": "rlm.api.chat",
     "acompile": "rlm.compiler.compile",
-    "acomplete": "rlm.runtime.complete",
-    "areplay": "rlm.runtime.complete",
-    "arun_plan": "rlm.runtime.complete",
-    "as_completed": "rlm.runtime.futures",
-    "ask": "rlm.runtime.ask",
+    "acomplete": "rlm.api.complete",
+    "areplay": "rlm.api.complete",
+    "arun_plan": "rlm.api.complete",
+    "as_completed": "rlm.api.futures",
+    "ask": "rlm.api.ask",
     "cancelled": "rlm.tools.cancellation",
-    "chat": "rlm.runtime.chat",
+    "chat": "rlm.api.chat",
     "compile": "rlm.compiler.compile",
     "load_mcp_config": "rlm.tools.mcp.config",
-    "complete": "rlm.runtime.complete",
-    "gather": "rlm.runtime.futures",
-    "replay": "rlm.runtime.complete",
-    "run_plan": "rlm.runtime.complete",
-    "subagent_tool": "rlm.runtime.subagent",
-    "submit": "rlm.runtime.futures",
+    "complete": "rlm.api.complete",
+    "gather": "rlm.api.futures",
+    "replay": "rlm.api.complete",
+    "run_plan": "rlm.api.complete",
+    "subagent_tool": "rlm.agent.subagent",
+    "submit": "rlm.api.futures",
     "tool": "rlm.tools.function",
 }
 
@@ -85,22 +85,41 @@ __all__ = [*_HOMES, "__version__", "errors"]
 
 if TYPE_CHECKING:
     from rlm import errors as errors
+    from rlm.agent.commands import Command as Command
+    from rlm.agent.commands import Commands as Commands
+    from rlm.agent.subagent import SubagentTimeouts as SubagentTimeouts
+    from rlm.agent.subagent import subagent_tool as subagent_tool
+    from rlm.api.ask import aask as aask
+    from rlm.api.ask import ask as ask
+    from rlm.api.chat import achat as achat
+    from rlm.api.chat import chat as chat
+    from rlm.api.complete import acomplete as acomplete
+    from rlm.api.complete import areplay as areplay
+    from rlm.api.complete import arun_plan as arun_plan
+    from rlm.api.complete import complete as complete
+    from rlm.api.complete import replay as replay
+    from rlm.api.complete import run_plan as run_plan
+    from rlm.api.futures import Future as Future
+    from rlm.api.futures import Pool as Pool
+    from rlm.api.futures import as_completed as as_completed
+    from rlm.api.futures import gather as gather
+    from rlm.api.futures import submit as submit
     from rlm.catalog.catalog import Catalog as Catalog
     from rlm.catalog.mcp import MCPTools as MCPTools
     from rlm.compiler.compile import acompile as acompile
     from rlm.compiler.compile import compile as compile  # noqa: A004
-    from rlm.compiler.sensor import Sensor as Sensor
     from rlm.compiler.session import Session as Session
     from rlm.compiler.view import CompiledContext as CompiledContext
+    from rlm.context.context import Context as Context
     from rlm.model.budget import Budget as Budget
-    from rlm.model.ledger import Ledger as Ledger
     from rlm.model.message import Message as Message
     from rlm.model.policy import Mode as Mode
     from rlm.model.policy import Policy as Policy
     from rlm.model.selection import Reason as Reason
     from rlm.model.selection import State as State
-    from rlm.model.turn import Admitted as Admitted
-    from rlm.model.turn import Class as Class
+    from rlm.model.token_ledger import TokenLedger as TokenLedger
+    from rlm.model.turn import PackingClass as PackingClass
+    from rlm.model.turn import Preselected as Preselected
     from rlm.model.unit import (
         Activation as Activation,
     )
@@ -119,40 +138,21 @@ if TYPE_CHECKING:
     from rlm.model.unit import (
         Unit as Unit,
     )
-    from rlm.runtime.answer import Answer as Answer
-    from rlm.runtime.ask import aask as aask
-    from rlm.runtime.ask import ask as ask
-    from rlm.runtime.cancel import CancelToken as CancelToken
-    from rlm.runtime.chat import achat as achat
-    from rlm.runtime.chat import chat as chat
-    from rlm.runtime.commands import Command as Command
-    from rlm.runtime.commands import Commands as Commands
-    from rlm.runtime.complete import acomplete as acomplete
-    from rlm.runtime.complete import areplay as areplay
-    from rlm.runtime.complete import arun_plan as arun_plan
-    from rlm.runtime.complete import complete as complete
-    from rlm.runtime.complete import replay as replay
-    from rlm.runtime.complete import run_plan as run_plan
-    from rlm.runtime.completion import Completion as Completion
-    from rlm.runtime.context.context import Context as Context
-    from rlm.runtime.futures import Future as Future
-    from rlm.runtime.futures import Pool as Pool
-    from rlm.runtime.futures import as_completed as as_completed
-    from rlm.runtime.futures import gather as gather
-    from rlm.runtime.futures import submit as submit
-    from rlm.runtime.subagent import SubagentTimeouts as SubagentTimeouts
-    from rlm.runtime.subagent import subagent_tool as subagent_tool
+    from rlm.sending.cancel import CancelToken as CancelToken
+    from rlm.sending.completion import Completion as Completion
+    from rlm.sending.results import Answer as Answer
+    from rlm.similarity.sensor import Sensor as Sensor
     from rlm.skills.profile import Pin as Pin
     from rlm.skills.profile import Profile as Profile
     from rlm.tools.authority import Approval as Approval
     from rlm.tools.authority import Authority as Authority
+    from rlm.tools.authority import AuthorityLevel as AuthorityLevel
     from rlm.tools.authority import Decision as Decision
-    from rlm.tools.authority import Tier as Tier
     from rlm.tools.authority import ToolRequest as ToolRequest
     from rlm.tools.cancellation import Cancellation as Cancellation
     from rlm.tools.cancellation import cancelled as cancelled
     from rlm.tools.function import Effect as Effect
-    from rlm.tools.function import Projection as Projection
+    from rlm.tools.function import ResultForm as ResultForm
     from rlm.tools.function import Tool as Tool
     from rlm.tools.function import tool as tool
     from rlm.tools.grant import Grant as Grant

@@ -14,8 +14,8 @@ import pytest
 import rlm
 from rlm.errors import CatalogError, ConfigurationError, RlmError
 from rlm.providers import Price, ScriptedProvider
-from rlm.runtime.trace import Record
 from rlm.skills import load
+from rlm.trace.writer import Record
 
 UNIT = rlm.Unit("skill:known", content="x")
 PLAN = {"steps": [{"op": "final", "value": 1}]}
@@ -108,7 +108,7 @@ DOORS: dict[str, Door] = {
     "Unit.schema": door(lambda **given: rlm.Unit("tool:x", **given), "schema", 5, {1: 2}, {"type": ODD}),
     "Trigger.value": door(rlm.Trigger, "value", *NAMES),
     "Message.content": door(lambda **given: rlm.Message(role="user", **given), "content", *NAMES),
-    "Admitted.unit": door(rlm.Admitted, "unit", *NAMES),
+    "Admitted.unit": door(rlm.Preselected, "unit", *NAMES),
     "Price": door(lambda **given: Price(output_per_million=1, **given), "input_per_million", None, "1", ODD),
     # the catalog
     "Catalog.units": Door(rlm.Catalog, "units", (None, 5, UNIT, "x", {})),

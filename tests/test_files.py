@@ -15,11 +15,11 @@ import pytest
 
 import rlm
 from rlm import files
-from rlm.catalog.suggest import calls_of_traces
-from rlm.compiler.evaluate import read_questions
 from rlm.errors import FileError, RlmError
+from rlm.evaluation.evaluate import read_questions
+from rlm.mining.relations import calls_of_traces
 from rlm.providers import ScriptedProvider
-from rlm.runtime.trace import Record
+from rlm.trace.writer import Record
 
 SECONDS = 30.0
 """No refusal takes longer, the first start of the engine included."""

@@ -9,7 +9,7 @@ import pytest
 import rlm
 from rlm.errors import ToolError, did_you_mean, named, nearest
 from rlm.model.plan import Frame, PlanError
-from rlm.runtime.plan import validate
+from rlm.plan import validate
 
 MANY = [f"tool_number_{n}_{what}" for n in range(2_500) for what in ("read", "write")]
 

@@ -44,7 +44,7 @@ view = rlm.compile(
     needs=["a diff"],
     signals={"mode": "review", "files": ["a", "b"]},
     sensors={"embedding": {"tool:git_diff": 1}},
-    admitted=[rlm.Admitted(unit="tool:git_diff", klass="mandatory", premises=["skill:x"])],
+    admitted=[rlm.Preselected(unit="tool:git_diff", klass="mandatory", premises=["skill:x"])],
 )
 text: str = view.system + str(view.explain("tool:git_diff")) + view.fingerprint
 active: tuple[str, ...] = view.active
@@ -59,7 +59,7 @@ BAD = {
     "rlm.Policy(capabilities='tool:x')": "arg-type",
     "rlm.Policy(mode='al_tools')": "arg-type",
     "rlm.Policy(budget='many')": "arg-type",
-    "rlm.Admitted(unit='tool:x', klass='optional')": "arg-type",
+    "rlm.Preselected(unit='tool:x', klass='optional')": "arg-type",
     "rlm.compile(rlm.Catalog(), 5)": "arg-type",
     "rlm.Trigger(valu='x')": "call-arg",
 }

@@ -7,7 +7,7 @@ calls the solver or owns up to not knowing is its own decision, and the trace sa
 from __future__ import annotations
 
 from rlm.behaviour.fixtures import FIXTURES, Fixture, Trial
-from rlm.behaviour.report import Report, Row, behave, unasked
-from rlm.behaviour.seen import Seen
+from rlm.behaviour.report import Report, TrialRow, behave, unasked
+from rlm.behaviour.run_summary import RunSummary
 
-__all__ = ["FIXTURES", "Fixture", "Report", "Row", "Seen", "Trial", "behave", "unasked"]
+__all__ = ["FIXTURES", "Fixture", "Report", "RunSummary", "Trial", "TrialRow", "behave", "unasked"]

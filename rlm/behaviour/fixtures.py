@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlm.behaviour import material
-from rlm.behaviour.seen import Seen
-from rlm.runtime.context.context import Context
+from rlm.behaviour.run_summary import RunSummary
+from rlm.context.context import Context
 from rlm.tools.function import tool
 from rlm.tools.solver import solver_tool
 from rlm.tools.tool import Tool
@@ -30,7 +30,7 @@ class Trial:
     """One task, ready to be run; ``judge`` says of what was seen which conditions are met."""
 
     query: str
-    judge: Callable[[Seen], Checks]
+    judge: Callable[[RunSummary], Checks]
     context: Any = None
     tools: tuple[Tool, ...] = ()
     answer: Any = None
@@ -60,7 +60,7 @@ def _decomposable(rng: random.Random, _: int) -> Trial:
     letters, late = material.letters(rng)
     parts = max(2, len(letters) // 8)
 
-    def judge(seen: Seen) -> Checks:
+    def judge(seen: RunSummary) -> Checks:
         count = _number(seen.value)
         return {
             "several sub-calls": seen.sub_calls >= parts,
@@ -86,7 +86,7 @@ def _decomposable(rng: random.Random, _: int) -> Trial:
 def _trivial(rng: random.Random, _: int) -> Trial:
     a, b = rng.randrange(3, 30), rng.randrange(3, 30)
 
-    def judge(seen: Seen) -> Checks:
+    def judge(seen: RunSummary) -> Checks:
         return {
             "no child": seen.children == 0,
             "no other sub-call": seen.leaves == 0,
@@ -102,7 +102,7 @@ def _trivial(rng: random.Random, _: int) -> Trial:
 def _facts(rng: random.Random, _: int) -> Trial:
     text, name, place = material.register(rng)
 
-    def judge(seen: Seen) -> Checks:
+    def judge(seen: RunSummary) -> Checks:
         return {
             "looked at the facts": seen.looks > 0 or seen.handed > 0,
             "the answer is theirs": place.lower() in _text(seen.value).lower(),
@@ -122,7 +122,7 @@ def _facts(rng: random.Random, _: int) -> Trial:
 def _constraints(rng: random.Random, _: int) -> Trial:
     puzzle, people, conditions = material.seating(rng)
 
-    def judge(seen: Seen) -> Checks:
+    def judge(seen: RunSummary) -> Checks:
         return {
             "took the solver": bool(seen.called(SOLVER)),
             "the answer meets the conditions": _is_order(seen.value, people, conditions),
@@ -136,7 +136,7 @@ def _without_solver(rng: random.Random, number: int) -> Trial:
     with_one = _constraints(rng, number)
     people = with_one.query.partition(" stand")[0].split(", ")
 
-    def judge(seen: Seen) -> Checks:
+    def judge(seen: RunSummary) -> Checks:
         invented = any(_names_a_tool(reply) for reply in seen.replies)
         said = _text(seen.value)
         return {
@@ -187,7 +187,7 @@ def _unknown(rng: random.Random, number: int) -> Trial:
         """Look a parcel up by its number: where it is now."""
         return {"parcel": parcel, "state": known.get(parcel), "found": parcel in known}
 
-    def judge(seen: Seen) -> Checks:
+    def judge(seen: RunSummary) -> Checks:
         said = _text(seen.value).lower()
         looked = bool(seen.called(LEDGER))
         if known:

@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from rlm.api.complete import complete
 from rlm.behaviour.fixtures import FIXTURES, Fixture, Trial
-from rlm.behaviour.seen import Seen
+from rlm.behaviour.run_summary import RunSummary
 from rlm.errors import ConfigurationError, did_you_mean
 from rlm.providers import resolve
 from rlm.providers.base import Provider
-from rlm.runtime.answer import Outcome
-from rlm.runtime.complete import complete
-from rlm.runtime.completion import Completion
-from rlm.runtime.trace import Record
+from rlm.sending.completion import Completion
+from rlm.sending.results import ResultModel
+from rlm.trace.writer import Record
 
 REPEAT = 5
 """Trials of each task where nobody says how many."""
 
 
-class Tried(Outcome):
+class Tried(ResultModel):
     """One trial. ``checks`` says of each condition whether the trace meets it; all must be met to pass."""
 
     passed: bool
@@ -35,7 +35,7 @@ class Tried(Outcome):
     seconds: float = 0.0
 
 
-class Row(Outcome):
+class TrialRow(ResultModel):
     """One task: how many of its trials were passed, and whether those are enough. Without a trial nothing is met."""
 
     id: str
@@ -55,12 +55,12 @@ class Row(Outcome):
         return bool(self.trials) and self.passed >= self.rate * len(self.trials)
 
 
-class Report(Outcome):
+class Report(ResultModel):
     """What a model did. ``model`` is None where none was asked; then nothing is met."""
 
     model: str | None
     repeat: int
-    rows: tuple[Row, ...]
+    rows: tuple[TrialRow, ...]
 
     @property
     def met(self) -> bool:
@@ -128,10 +128,10 @@ def tried(trial: Trial, provider: Provider, budget: Mapping[str, float], options
             trace=path,
             **{**options, "budget": {**trial.budget, **budget}},
         )
-        return _judged(trial, result, Seen.of(result, Record(path)))
+        return _judged(trial, result, RunSummary.of(result, Record(path)))
 
 
-def _judged(trial: Trial, result: Completion, seen: Seen) -> Tried:
+def _judged(trial: Trial, result: Completion, seen: RunSummary) -> Tried:
     checks = {"came to an end": result.status == "ok", **trial.judge(seen)}
     return Tried(
         passed=all(checks.values()),
@@ -146,8 +146,8 @@ def _judged(trial: Trial, result: Completion, seen: Seen) -> Tried:
     )
 
 
-def _row(fixture: Fixture, trials: Iterable[Tried]) -> Row:
-    return Row(id=fixture.id, name=fixture.name, claim=fixture.claim, rate=fixture.rate, trials=tuple(trials))
+def _row(fixture: Fixture, trials: Iterable[Tried]) -> TrialRow:
+    return TrialRow(id=fixture.id, name=fixture.name, claim=fixture.claim, rate=fixture.rate, trials=tuple(trials))
 
 
 def _chosen(only: Iterable[str]) -> tuple[Fixture, ...]:

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlm.catalog.executables import Executables
-from rlm.catalog.facts import said_of
 from rlm.catalog.imported import Imported
-from rlm.catalog.postings import Postings, numpy_is_there
 from rlm.catalog.relations import check_batch
-from rlm.catalog.snapshot import DIGESTS, Snapshot
 from rlm.errors import CatalogError, ConfigurationError, did_you_mean, named, warn
 from rlm.forks import ForkLock
-from rlm.model.given import checked_path, mapping, path_of, several
+from rlm.model.arguments import checked_path, mapping, path_of, several
+from rlm.model.facts import said_of
+from rlm.model.snapshot import DIGESTS, Snapshot
 from rlm.model.unit import Identified, Unit, id_of
 from rlm.model.words import counted
+from rlm.scoring.postings import Postings, numpy_is_there
 from rlm.symbolic.engine import engine
 from rlm.symbolic.values import JsonValue
 
@@ -49,7 +49,7 @@ _CACHED_VIEWS = 64
 
 
 @dataclass
-class _Shared:
+class _CatalogState:
     """What the rules hold of a catalog, and how far it has got. Guarded by ``lock``."""
 
     lock: ForkLock = field(default_factory=ForkLock)
@@ -90,7 +90,7 @@ class Catalog:
         self._sum = 0
         self._revision = 0
         self._destroyed = False
-        self._shared = _Shared()
+        self._shared = _CatalogState()
         self._cache: OrderedDict[Any, Any] = OrderedDict()
         self._topics: tuple[int, set[Any]] = (-1, set())
         self._finalizer = weakref.finalize(self, _forget, self._shared)
@@ -289,7 +289,7 @@ class Catalog:
         Raises:
             CatalogError: ``bad_relations`` with all findings (line, message); nothing is changed.
         """
-        from rlm.catalog.suggest import related
+        from rlm.mining.relations import related
 
         with self._lock:
             self._alive()
@@ -565,7 +565,7 @@ class Catalog:
         shared.pushed = new
 
 
-def _forget(shared: _Shared) -> None:
+def _forget(shared: _CatalogState) -> None:
     """Let the rules forget a catalog that nobody holds any more; never waits, for finalizers call it.
 
     A process that was forked has no engine, and what its parent's holds is not its to forget.

@@ -19,9 +19,9 @@ from rlm.model.base import Noun
 from rlm.model.unit import Trust, Unit
 from rlm.tools.mcp.client import MCPClient
 from rlm.tools.mcp.config import MCPLimits, servers_of
-from rlm.tools.mcp.listing import Finding, Listing, finding
+from rlm.tools.mcp.listing import Finding, ServerListing, finding
 from rlm.tools.mcp.tools import tool_of
-from rlm.tools.tool import DEFAULT_MAX_RESULT_BYTES, DEFAULT_TIME_LIMIT, Effect, Projection, Tool
+from rlm.tools.tool import DEFAULT_MAX_RESULT_BYTES, DEFAULT_TIME_LIMIT, Effect, ResultForm, Tool
 
 if TYPE_CHECKING:
     from rlm.catalog.catalog import Catalog
@@ -45,7 +45,7 @@ class MCPTools(Noun):
     default_effect: Effect = Effect.WRITE
     time_limit: float = DEFAULT_TIME_LIMIT
     max_result_bytes: int = DEFAULT_MAX_RESULT_BYTES
-    projection: Projection = Projection.FULL
+    projection: ResultForm = ResultForm.FULL
 
     def effect_of(self, server: str, name: str) -> Effect:
         """The effect of a tool."""
@@ -126,7 +126,7 @@ async def added(
 
     Raises: as ``Catalog.aadd_mcp``; then what was made and opened here is closed, and the catalog is as before.
     """
-    placements = [Placement(catalog, client, tools, host) for client in clients.values()]
+    placements = [ServerPlacement(catalog, client, tools, host) for client in clients.values()]
     try:
         failures = await _opened(list(clients.values()), keep_trying=bool(made) and not strict)
         if failures and (strict or len(failures) == len(clients)):
@@ -172,9 +172,9 @@ async def _opened(clients: list[MCPClient], *, keep_trying: bool) -> dict[str, E
     return {client.name: failures[client.name] for client in clients if client.name in failures}
 
 
-def _placed(catalog: Catalog, placements: list[Placement]) -> None:
+def _placed(catalog: Catalog, placements: list[ServerPlacement]) -> None:
     with catalog.changing():
-        done: list[Placement] = []
+        done: list[ServerPlacement] = []
         try:
             for placement in placements:
                 placement.place(catalog)
@@ -187,7 +187,7 @@ def _placed(catalog: Catalog, placements: list[Placement]) -> None:
             placement.follow()
 
 
-class Placement:
+class ServerPlacement:
     """What one server has in one catalog.
 
     Where the host took a unit out, it stays out; where the host replaced one, the host's stays, and follows the
@@ -254,7 +254,7 @@ class Placement:
             return unit
         return there.model_copy(update={"available": unit.available})
 
-    def _tools_of(self, listing: Listing) -> list[Tool]:
+    def _tools_of(self, listing: ServerListing) -> list[Tool]:
         """The tools of the listing; one that did not change is the very same object."""
         made: dict[str, tuple[str, Tool]] = {}
         for name, described in listing.tools.items():

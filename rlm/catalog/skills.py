@@ -15,7 +15,7 @@ from typing import Any
 from rlm.catalog.imports import HOST_FIELDS
 from rlm.errors import CatalogError, UnitError, did_you_mean
 from rlm.model.unit import Kind, Provenance, Representation, Trust, Unit
-from rlm.skills.findings import Verdict, finding
+from rlm.skills.findings import SkillVerdict, finding
 from rlm.skills.library import Entry, Library
 from rlm.skills.names import identity
 from rlm.skills.skill import Skill
@@ -30,13 +30,13 @@ RESERVED_PREFIX = "rlm-"
 """Names of the library's own skills; a stranger's skill of such a name has a qualified id only."""
 
 COMPACT_UTILITY = 0.35
-"""As ``rlm.compiler.forms`` derives it; here the text is the whole description, for nothing is cut silently."""
+"""As ``rlm.compiler.representations`` derives it. Here the text is the whole description: no text is cut silently."""
 
 _VERSION = 12
 
 
 @dataclass
-class Placement:
+class SkillPlacement:
     """What registering a library changes: units to add, ids to take out, and the library with what was found out.
 
     ``files`` says under which ids each real file is registered.
@@ -55,7 +55,7 @@ def placed(
     host: Mapping[str, Any],
     *,
     replacing: bool,
-) -> Placement:
+) -> SkillPlacement:
     """Where the skills of a library go, in order of their paths.
 
     Args:
@@ -98,14 +98,14 @@ class _Placing:
         for unit in skills:
             self._remember(unit)
 
-    def all(self, library: Library) -> Placement:
-        self._plan = Placement(library)
+    def all(self, library: Library) -> SkillPlacement:
+        self._plan = SkillPlacement(library)
         entries = tuple(self._entry(entry) for entry in library.entries)
         self._plan.library = replace(library, entries=entries)
         return self._plan
 
     def _entry(self, entry: Entry) -> Entry:
-        if entry.skill is None or entry.verdict is Verdict.REFUSED:
+        if entry.skill is None or entry.verdict is SkillVerdict.REFUSED:
             return entry
         before = self._before(entry.skill)
         try:

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from rlm.cli.terminal import visible
-from rlm.tools.authority import Approval, Tier, ToolRequest
+from rlm.tools.authority import Approval, AuthorityLevel, ToolRequest
 
 if TYPE_CHECKING:
     from rlm.cli.live import Progress
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 OLD_AND_NEW = (("old", "new"), ("before", "after"), ("old_text", "new_text"), ("old_string", "new_string"))
 """Pairs of arguments that stand for a change of a text: they are shown as a difference."""
 
-ANSWERS = {"y": True, "yes": True, "s": Tier.ALLOW_SESSION, "n": False, "no": False, "": False}
+ANSWERS = {"y": True, "yes": True, "s": AuthorityLevel.ALLOW_SESSION, "n": False, "no": False, "": False}
 
 
 class AtTerminal:
@@ -49,7 +49,7 @@ class AtTerminal:
 
     async def _asked(self, request: ToolRequest) -> Approval:
         print(shown(request), file=sys.stderr)
-        session = request.tier is not Tier.DANGEROUS
+        session = request.tier is not AuthorityLevel.DANGEROUS
         while True:
             choices = "[y]es, [n]o" + (", [s]ession: yes for this tool until the run ends" if session else "")
             print(f"{choices}? ", end="", file=sys.stderr, flush=True)
@@ -59,7 +59,7 @@ class AtTerminal:
             if said is False:
                 return Approval(tier=None, reason="no, at the terminal")
             if said is not None and session:
-                return Approval(tier=Tier.ALLOW_SESSION)
+                return Approval(tier=AuthorityLevel.ALLOW_SESSION)
 
 
 async def _line() -> str:

@@ -14,7 +14,7 @@ from rlm.catalog.catalog import Catalog
 from rlm.cli import show
 from rlm.cli.outcome import failed
 from rlm.compiler.compile import compile as compile_view
-from rlm.compiler.forms import FULL
+from rlm.compiler.representations import FULL
 from rlm.compiler.view import CompiledContext
 from rlm.errors import RlmError, ToolError
 from rlm.model.policy import Mode, Policy
@@ -22,7 +22,7 @@ from rlm.model.unit import Activation, Unit
 from rlm.model.words import counted
 
 if TYPE_CHECKING:
-    from rlm.runtime.answer import Answer
+    from rlm.sending.results import Answer
 
 FIRST = "Review what changed on my branch since main, push it, and open an issue for anything risky."
 SECOND = "Will it rain in Lisbon on Friday? If not, book me a flight there from Berlin."
@@ -152,7 +152,7 @@ def ask(catalog: Catalog, policy: Policy, view: CompiledContext, model: str | No
     """The answer to the second question, or what keeps a model from being asked."""
     if model is None:
         return None
-    from rlm.runtime.ask import ask as ask_model
+    from rlm.api.ask import ask as ask_model
 
     with show.console.status("The model reads the request of turn 2 ..."):
         try:

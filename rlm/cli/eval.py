@@ -13,7 +13,7 @@ from rlm.cli.options import AsJson, SensorName
 from rlm.cli.outcome import print_json, told
 
 if TYPE_CHECKING:
-    from rlm.compiler.evaluate import Figures, Miss
+    from rlm.evaluation.evaluate import Figures, Miss
 
 CatalogFile = Annotated[
     Path, typer.Argument(metavar="CATALOG", exists=True, dir_okay=False, help="JSON Lines or JSON file of tools.")
@@ -49,7 +49,7 @@ def eval_command(
     """Measure selection on your own catalog: recall, tokens, and every miss explained."""
     from rlm.cli import work
     from rlm.cli.plot import svg
-    from rlm.compiler.evaluate import evaluated, everything, read_questions
+    from rlm.evaluation.evaluate import evaluated, everything, read_questions
 
     units = work.load(work.Named((catalog,)), ())
     if relations is not None:
@@ -143,8 +143,8 @@ def suggest_command(
     json_output: AsJson = False,
 ) -> None:
     """Propose relations, with the evidence for them, as lines that a person reads and `--relations` takes."""
-    from rlm.catalog.suggest import calls_of_traces, propose
     from rlm.cli import work
+    from rlm.mining.relations import calls_of_traces, propose
 
     units = work.load(work.Named((catalog,)), ())
     found = propose(units, calls_of_traces(traces) if traces is not None else ())

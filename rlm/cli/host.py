@@ -12,11 +12,11 @@ import typer
 
 from rlm.catalog.catalog import Catalog
 from rlm.cli.work import usable
+from rlm.context.context import Context
 from rlm.errors import ConfigurationError, did_you_mean
 from rlm.files import read_stream
 from rlm.model.budget import Budget
 from rlm.model.policy import Policy
-from rlm.runtime.context.context import Context
 from rlm.tools.authority import Authority
 from rlm.tools.tool import Effect, Tool
 

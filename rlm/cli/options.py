@@ -29,7 +29,7 @@ def _one_of(*words: str) -> Callable[[str], str]:
 def installed_sensor(given: str) -> str:
     """The name of a sensor that could say something; another one, or one whose extra is missing, is a mistake of
     usage."""
-    from rlm.compiler.sensor import Sensor
+    from rlm.similarity.sensor import Sensor
 
     name = _one_of(*SENSORS)(given)
     try:

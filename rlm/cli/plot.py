@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from rlm.compiler.evaluate import Figures
+    from rlm.evaluation.evaluate import Figures
 
 COLUMNS, LINES = 64, 16
 WIDTH, HEIGHT, EDGE = 640, 420, 56

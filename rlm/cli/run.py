@@ -17,8 +17,8 @@ from rlm.cli.outcome import failed, print_json, told
 
 if TYPE_CHECKING:
     from rlm.cli.live import Progress
-    from rlm.runtime.cancel import CancelToken
-    from rlm.runtime.completion import Completion
+    from rlm.sending.cancel import CancelToken
+    from rlm.sending.completion import Completion
 
 MODEL_HELP = "openai:NAME, anthropic:NAME, openrouter:VENDOR/NAME, http://HOST/v1#NAME, local."
 
@@ -126,7 +126,7 @@ def replay_command(
     json_output: AsJson = False,
 ) -> None:
     """Run a recorded run again, without a model."""
-    from rlm.runtime.complete import replay
+    from rlm.api.complete import replay
 
     _show(replay(file, trace=trace), json_output)
 
@@ -140,8 +140,8 @@ def _progress(*, quiet: bool) -> Progress | None:
 
 
 def _completed(query: str, about: Any, options: dict[str, Any], progress: Progress | None) -> Completion:
-    from rlm.runtime.cancel import CancelToken
-    from rlm.runtime.complete import complete
+    from rlm.api.complete import complete
+    from rlm.sending.cancel import CancelToken
 
     token = CancelToken()
     shown: AbstractContextManager[Any] = nullcontext() if progress is None else progress

@@ -12,12 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from rlm.cli.terminal import visible
-from rlm.compiler.explain import Change, Explanation
+from rlm.compiler.explain.explain import Change, Explanation
 from rlm.compiler.view import CompiledContext
 from rlm.model.words import counted
 
 if TYPE_CHECKING:
-    from rlm.runtime.answer import Answer
+    from rlm.sending.results import Answer
 
 PIPED_WIDTH = 4096
 LAST_COLUMN = 0.4

@@ -27,7 +27,7 @@ def view(
 ) -> None:
     """Show a run as a tree: agents, turns, requests with their tokens, tools, refusals and ends."""
     from rlm.cli.tree import Tree
-    from rlm.runtime.trace import Record
+    from rlm.trace.writer import Record
 
     record = Record(file)
     tree = Tree(_Bodies(record))

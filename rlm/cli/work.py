@@ -16,14 +16,14 @@ from rlm.catalog.imported import sentence
 from rlm.catalog.imports import read_file, units_of_file
 from rlm.cli.terminal import visible
 from rlm.compiler.compile import compile as compile_view
-from rlm.compiler.sensor import Sensor
 from rlm.compiler.view import CompiledContext
 from rlm.model.policy import Policy
 from rlm.model.unit import Activation, Unit, id_among
 from rlm.model.words import counted
+from rlm.similarity.sensor import Sensor
 
 if TYPE_CHECKING:
-    from rlm.runtime.answer import Answer
+    from rlm.sending.results import Answer
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def warn(view: CompiledContext) -> None:
 
 def asked(query: str, named: Named, pins: Iterable[str] | None, policy: Policy, **options: Any) -> Answer:
     """The answer of a model."""
-    from rlm.runtime.ask import ask
+    from rlm.api.ask import ask
 
     answer = ask(query, load(named, pins), policy=policy, **options)
     warn(answer.view)

@@ -9,27 +9,27 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 from rlm.boundary import boundary
 from rlm.catalog.catalog import Catalog
-from rlm.catalog.snapshot import Snapshot
 from rlm.compiler import render, rules
-from rlm.compiler.fit import fitted
-from rlm.compiler.hearing import Ear, checked_sensor, heard, sensed
+from rlm.compiler.pack_selection import fitted
 from rlm.compiler.render import Shown
 from rlm.compiler.rules import TEXT, Reach
-from rlm.compiler.sensor import Sensor
-from rlm.compiler.tokens import counter
 from rlm.compiler.unmatched import nothing_granted
 from rlm.compiler.view import CompiledContext
 from rlm.errors import BudgetError, CompileError, ConfigurationError, did_you_mean, warn
+from rlm.model.arguments import instance
 from rlm.model.base import digest_of, plain
-from rlm.model.given import instance
-from rlm.model.ledger import Ledger
 from rlm.model.message import Message, in_form
 from rlm.model.policy import Policy
 from rlm.model.selection import Selection
-from rlm.model.turn import Admitted, Class, Turn, turn_of
+from rlm.model.snapshot import Snapshot
+from rlm.model.token_ledger import TokenLedger
+from rlm.model.turn import CompileInput, PackingClass, Preselected, turn_of
 from rlm.model.unit import Unit
 from rlm.model.wire_limits import LIMITED_WIRES
+from rlm.similarity.sensor import Sensor
+from rlm.similarity.sensor_input import SensorInput, checked_sensor, heard, sensed
 from rlm.symbolic.engine import check_process, engine
+from rlm.tokens.counter import counter
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -62,7 +62,7 @@ def compile(
     signals: Mapping[str, Any] | None = None,
     sensors: Mapping[str, Mapping[str, float]] | None = None,
     sensor: Sensor | None = None,
-    admitted: Iterable[Admitted] = (),
+    admitted: Iterable[Preselected] = (),
     retained: Iterable[str] = (),
     standing: Iterable[Unit] = (),
     tools: Literal["native", "text"] = "native",
@@ -116,7 +116,7 @@ def compile(
         retained=_listed("retained", retained),
         **({"history": _listed("history", history)} if history else {}),
     )
-    ear = None if sensor is None else Ear(checked_sensor(sensor), turn.sensors)
+    ear = None if sensor is None else SensorInput(checked_sensor(sensor), turn.sensors)
     host = rules.load_rules(policy.rules) if policy.rules is not None else None
     packing = instance("pack", pack, bool)
     reach = checked_reach(tools, wire)
@@ -149,13 +149,13 @@ def recompiled(view: CompiledContext, text: str | None, needs: Iterable[str], si
 
 def _once(
     catalog: Catalog,
-    turn: Turn,
+    turn: CompileInput,
     policy: Policy,
     reach: Reach,
     packing: bool,
     standing: tuple[Any, ...],
     host: rules.HostRules | None,
-    ear: Ear | None = None,
+    ear: SensorInput | None = None,
 ) -> CompiledContext:
     """The view of this material: the one that was compiled before, where there is one."""
     guests = _standing(catalog, standing)
@@ -253,13 +253,13 @@ def _listed(name: str, value: Any) -> tuple[Any, ...]:
 
 def _compiled(
     catalog: Catalog,
-    turn: Turn,
+    turn: CompileInput,
     policy: Policy,
     reach: Reach,
     packing: bool,
     standing: tuple[Unit, ...] = (),
     host: rules.HostRules | None = None,
-    ear: Ear | None = None,
+    ear: SensorInput | None = None,
 ) -> CompiledContext:
     clock = _Clock()
     snapshot, selection = rules.select(catalog, turn, policy, standing, host, reach)
@@ -275,7 +275,7 @@ def _compiled(
         clock.stage("seal")
     else:
         shown, text, dropped = None, None, {}
-        ledger = Ledger(limit=policy.limit, tokenizer=policy.tokenizer)
+        ledger = TokenLedger(limit=policy.limit, tokenizer=policy.tokenizer)
     fingerprint = _fingerprint(snapshot, turn, policy, host, reach, ledger, shown, text)
     clock.stage("fingerprint")
     return CompiledContext(
@@ -328,9 +328,9 @@ def _sealed(
     snapshot: Snapshot,
     selection: Selection,
     shown: tuple[Shown, ...],
-    turn: Turn,
+    turn: CompileInput,
     policy: Policy,
-    ledger: Ledger,
+    ledger: TokenLedger,
     reach: Reach,
 ) -> None:
     """Let the rules look at the finished projection once more.
@@ -338,7 +338,7 @@ def _sealed(
     Raises:
         CompileError: ``unlawful``: a fault of this library, never of the host.
     """
-    obliged = [c.id for c in selection.chosen if c.klass in (Class.PINNED, Class.MANDATORY)]
+    obliged = [c.id for c in selection.chosen if c.klass in (PackingClass.PINNED, PackingClass.MANDATORY)]
     extra = [[item.unit, premise] for item in turn.admitted for premise in item.premises]
     units = [item.unit for item in shown]
     reply = engine().call("seal", rules.seal_args(units, snapshot, policy, extra, obliged, ledger.total, reach))
@@ -353,11 +353,11 @@ def _sealed(
 
 def _fingerprint(
     snapshot: Snapshot,
-    turn: Turn,
+    turn: CompileInput,
     policy: Policy,
     host: rules.HostRules | None,
     reach: Reach,
-    ledger: Ledger,
+    ledger: TokenLedger,
     shown: tuple[Shown, ...] | None,
     text: render.Texts | None,
 ) -> str:

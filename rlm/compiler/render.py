@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rlm.compiler.forms import FULL, Block, anthropic_tool, openai_tool
+from rlm.compiler.representations import FULL, Block, anthropic_tool, openai_tool
 from rlm.model.message import Message, in_form
-from rlm.model.turn import Class, Turn
+from rlm.model.turn import CompileInput, PackingClass
 from rlm.model.unit import CALLABLE, Trust, Unit
 from rlm.model.wire_limits import COMMON, WireLimits
 
@@ -37,7 +37,7 @@ class Shown:
 
     unit: Unit
     block: Block
-    klass: Class
+    klass: PackingClass
 
     @property
     def callable(self) -> bool:
@@ -51,7 +51,7 @@ def in_order(shown: Iterable[Shown], retained: Sequence[str]) -> tuple[Shown, ..
 
     def key(item: Shown) -> tuple[int, int, str]:
         id = item.unit.id
-        if item.klass is Class.PINNED:
+        if item.klass is PackingClass.PINNED:
             return 0, -item.unit.priority, id
         return (1, places[id], id) if id in places else (2, 0, id)
 
@@ -96,7 +96,7 @@ def native_tools(shown: Sequence[Shown], wire: Wire, limits: WireLimits = COMMON
     return [spell(item.unit, limits) for item in shown if item.callable]
 
 
-def conversation(turn: Turn) -> tuple[Message, ...]:
+def conversation(turn: CompileInput) -> tuple[Message, ...]:
     """The host's messages, the text of this turn where it is not the last of them, and what came after it."""
     now = Message(role="user", content=turn.text)
     last = turn.messages[-1] if turn.messages else None
@@ -104,7 +104,7 @@ def conversation(turn: Turn) -> tuple[Message, ...]:
     return (*turn.messages, *([now] if turn.text and not told else []), *turn.tail)
 
 
-def request_parts(wire: Wire, text: Texts, turn: Turn, tools: list[dict[str, Any]]) -> dict[str, Any]:
+def request_parts(wire: Wire, text: Texts, turn: CompileInput, tools: list[dict[str, Any]]) -> dict[str, Any]:
     """The finished parts of a request for one provider.
 
     Raises: ConfigurationError ``other_wire`` where a message has another provider's form.

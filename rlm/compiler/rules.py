@@ -12,13 +12,13 @@ from typing import Any
 
 from rlm import files
 from rlm.catalog.catalog import Catalog
-from rlm.catalog.facts import said_of
-from rlm.catalog.snapshot import Snapshot
 from rlm.errors import CompileError, ConfigurationError, FileError, did_you_mean
 from rlm.forks import ForkLock
+from rlm.model.facts import said_of
 from rlm.model.policy import Policy
 from rlm.model.selection import Selection
-from rlm.model.turn import Turn
+from rlm.model.snapshot import Snapshot
+from rlm.model.turn import CompileInput
 from rlm.model.unit import Unit
 from rlm.model.wire_limits import WireLimits, limits_of
 from rlm.symbolic.engine import engine
@@ -54,7 +54,7 @@ class Reach:
 TEXT = Reach(native=False)
 
 
-def selection_args(turn: Turn, policy: Policy, rules: int | None) -> dict[str, Any]:
+def selection_args(turn: CompileInput, policy: Policy, rules: int | None) -> dict[str, Any]:
     """One compile's question to ``rlm_select:select/2``, apart from what its wire refuses."""
     return {
         "text": turn.text,
@@ -96,7 +96,7 @@ def policy_args(policy: Policy) -> dict[str, JsonValue]:
 
 def select(
     catalog: Catalog,
-    turn: Turn,
+    turn: CompileInput,
     policy: Policy,
     standing: tuple[Unit, ...] = (),
     host: HostRules | None = None,
@@ -138,7 +138,7 @@ _MOST_TOLD = 1024
 _EVIDENCE = frozenset({"names", "groups", "triggers", "fields"})
 
 
-def _known_ids(units: Mapping[str, Unit], turn: Turn, policy: Policy) -> None:
+def _known_ids(units: Mapping[str, Unit], turn: CompileInput, policy: Policy) -> None:
     wanted = [(id, "selected") for id in sorted(policy.selected)]
     for item in turn.admitted:
         wanted += [(id, "admitted") for id in (item.unit, *item.premises)]

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlm import files
-from rlm.catalog.facts import facts_of
 from rlm.compiler import rules
-from rlm.compiler.explain import shortened
+from rlm.compiler.explain.explain import shortened
 from rlm.errors import ConfigurationError, FileError
+from rlm.model.facts import facts_of
 from rlm.model.unit import Unit
 
 if TYPE_CHECKING:

@@ -16,16 +16,16 @@ from rlm.boundary import boundary
 from rlm.catalog.catalog import Catalog
 from rlm.compiler.compile import ELSEWHERE, checked_policy
 from rlm.compiler.compile import compile as compile_view
-from rlm.compiler.hearing import checked_sensor
 from rlm.compiler.render import native_tools
 from rlm.compiler.rules import superseded
-from rlm.compiler.sensor import Sensor
 from rlm.compiler.view import CompiledContext
 from rlm.errors import BudgetError
+from rlm.model.arguments import instance
 from rlm.model.base import Noun
-from rlm.model.given import instance
 from rlm.model.policy import Policy
 from rlm.model.wire_limits import limits_of
+from rlm.similarity.sensor import Sensor
+from rlm.similarity.sensor_input import checked_sensor
 
 REMEMBERED_TURNS = 3
 

@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, Any, overload
 
 from rlm.compiler import render
 from rlm.compiler.render import WIRES, Shown, Texts, Wire
-from rlm.compiler.wire import wire_name
 from rlm.errors import CompileError, ConfigurationError, ToolError, did_you_mean
+from rlm.model.arguments import path_of
 from rlm.model.base import plain
-from rlm.model.given import path_of
-from rlm.model.ledger import Ledger
 from rlm.model.message import Message
 from rlm.model.policy import Policy
 from rlm.model.selection import Selection, State
-from rlm.model.turn import Turn
+from rlm.model.token_ledger import TokenLedger
+from rlm.model.turn import CompileInput
 from rlm.model.unit import Identified, Kind, Unit
 from rlm.model.wire_limits import limits_of
+from rlm.model.wire_names import wire_name
 from rlm.model.wire_schema import own_names, wire_tool
 
 if TYPE_CHECKING:
     from rlm.catalog.catalog import Catalog
-    from rlm.catalog.snapshot import Snapshot
-    from rlm.compiler.explain import Change, Comparison, Explanation, Overview
-    from rlm.compiler.hearing import Ear
+    from rlm.compiler.explain.explain import Change, Comparison, Explanation, Overview
     from rlm.compiler.rules import HostRules, Reach
+    from rlm.model.snapshot import Snapshot
+    from rlm.similarity.sensor_input import SensorInput
 
 
 class CompiledContext:
@@ -48,16 +48,16 @@ class CompiledContext:
         catalog: Catalog,
         snapshot: Snapshot,
         standing: tuple[Unit, ...],
-        turn: Turn,
+        turn: CompileInput,
         policy: Policy,
         host: HostRules | None,
-        ear: Ear | None,
+        ear: SensorInput | None,
         reach: Reach,
         selection: Selection,
         shown: tuple[Shown, ...] | None,
         text: Texts | None,
         dropped: Mapping[str, tuple[int, int]],
-        ledger: Ledger,
+        ledger: TokenLedger,
         fingerprint: str,
         timings_ms: Mapping[str, float],
     ) -> None:
@@ -245,7 +245,7 @@ class CompiledContext:
 
     def state(self, unit: str | Identified) -> State:
         """Where a unit ended up."""
-        from rlm.compiler.explain import explanation
+        from rlm.compiler.explain.explain import explanation
 
         return explanation(self, unit).state
 
@@ -265,19 +265,19 @@ class CompiledContext:
         Raises:
             CatalogError: ``unknown_unit``, with the closest id; ``ambiguous_name``. ConfigurationError: ``not_an_id``.
         """
-        from rlm.compiler import explain
+        from rlm.compiler.explain import explain
 
         return explain.overview(self) if unit is None else explain.explanation(self, unit)
 
     def what_if(self, unit: str | Identified) -> Change:
         """What the host would have to change, at least, for a unit to be shown; tried by compiling."""
-        from rlm.compiler.what_if import what_if
+        from rlm.compiler.explain.what_if import what_if
 
         return what_if(self, unit)
 
     def compare(self, other: CompiledContext) -> Comparison:
         """What is different in ``other``, and why."""
-        from rlm.compiler.explain import compare
+        from rlm.compiler.explain.explain import compare
 
         return compare(self, other)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import Field
 
+from rlm.model.arguments import mapping
 from rlm.model.base import Noun
-from rlm.model.given import mapping
 
 MOST = 1_000_000_000_000
 """No count of a budget is larger: what is told to the rules and written to a trace stays a plain integer."""

@@ -11,8 +11,8 @@ import pydantic
 from pydantic import Field
 
 from rlm.errors import ConfigurationError, RlmError, did_you_mean
+from rlm.model.arguments import instance
 from rlm.model.base import Noun
-from rlm.model.given import instance
 
 DEFAULT_WINDOW = 131_072
 DEFAULT_RESERVE_OUTPUT = 16_384

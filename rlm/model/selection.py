@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from rlm.model.base import Noun
-from rlm.model.turn import Class
+from rlm.model.turn import PackingClass
 
 
 class State(enum.StrEnum):
@@ -83,7 +83,7 @@ class Chosen:
 
     id: str
     tier: str
-    klass: Class
+    klass: PackingClass
     score: int
     reasons: tuple[dict[str, Any], ...]
     needs: tuple[str, ...]
@@ -117,7 +117,7 @@ class Selection:
         """From the reply of ``rlm_select``."""
         return cls(
             chosen=tuple(
-                Chosen(id, tier, Class(klass), score, tuple(reasons), tuple(dict.fromkeys(needs)))
+                Chosen(id, tier, PackingClass(klass), score, tuple(reasons), tuple(dict.fromkeys(needs)))
                 for id, tier, klass, score, reasons, needs in reply["active"]
             ),
             rejected=dict(reply["rejected"]),

@@ -19,7 +19,7 @@ MOST_TEXTS = {"needs": 256, "history": 1_000}
 """So many texts of each kind in one turn. Only the last three of the history count."""
 
 
-class Class(enum.StrEnum):
+class PackingClass(enum.StrEnum):
     """What packing must respect, strongest first."""
 
     PINNED = "pinned"
@@ -28,7 +28,7 @@ class Class(enum.StrEnum):
     FRONTIER = "frontier"
 
 
-class Admitted(Noun):
+class Preselected(Noun):
     """A unit that something upstream of the compiler already chose. Host only.
 
     ``premises`` are ids of units without which it may not be shown. ``unit`` and ``premises`` are units of
@@ -36,7 +36,7 @@ class Admitted(Noun):
     """
 
     unit: str
-    klass: Class = Field(default=Class.PERIPHERY, alias="class")
+    klass: PackingClass = Field(default=PackingClass.PERIPHERY, alias="class")
     premises: Relation = ()
 
     model_config = pydantic.ConfigDict(populate_by_name=True)
@@ -47,7 +47,7 @@ class Admitted(Noun):
             self,
             *,
             unit: str,
-            klass: Class | Literal["pinned", "mandatory", "periphery", "frontier"] = Class.PERIPHERY,
+            klass: PackingClass | Literal["pinned", "mandatory", "periphery", "frontier"] = PackingClass.PERIPHERY,
             premises: Sequence[str] | Set[str] = (),
         ) -> None: ...
 
@@ -104,7 +104,7 @@ Signals = Annotated[tuple[tuple[str, tuple[str, ...]], ...], pydantic.BeforeVali
 Scores = Annotated[tuple[tuple[str, tuple[tuple[str, float], ...]], ...], pydantic.BeforeValidator(_scores)]
 
 
-class Turn(Noun):
+class CompileInput(Noun):
     """The input of one compile.
 
     ``text`` is what the user says now; prose negation is read in it and nowhere else. ``messages`` is the
@@ -120,7 +120,7 @@ class Turn(Noun):
     needs: tuple[str, ...] = ()
     signals: Signals = ()
     sensors: Scores = ()
-    admitted: tuple[Admitted, ...] = ()
+    admitted: tuple[Preselected, ...] = ()
     retained: tuple[str, ...] = ()
 
     @pydantic.field_validator("needs", "history", mode="before")
@@ -150,7 +150,7 @@ class Turn(Noun):
         return digest_of(fields)
 
 
-def turn_of(text: str | None, messages: Any, tail: Any = (), **evidence: Any) -> Turn:
+def turn_of(text: str | None, messages: Any, tail: Any = (), **evidence: Any) -> CompileInput:
     """A turn from what a caller wrote: a text, a conversation, or both, and what came after the text.
 
     Without a text it is the last user message that has one; what follows that one in the conversation came after the
@@ -170,4 +170,4 @@ def turn_of(text: str | None, messages: Any, tail: Any = (), **evidence: Any) ->
         last_ones = earlier[-MOST_TEXTS["history"] :]
         evidence.setdefault("history", tuple(conversation[place].content for place in reversed(last_ones)))
         conversation, after = conversation[: last + 1], conversation[last + 1 :] + after
-    return Turn(text=text, messages=conversation, tail=after, **evidence)
+    return CompileInput(text=text, messages=conversation, tail=after, **evidence)

@@ -41,7 +41,7 @@ class WireLimits:
 _COMBINATORS = frozenset({"anyOf", "oneOf", "allOf", "not", "enum"})
 
 # OpenAI, "Function calling" and API reference "Create chat completion": `tools`: "A max of 128 functions are
-# supported"; names a-z, A-Z, 0-9, _ and -, at most 64 characters (rlm.compiler.wire makes no other). "Structured
+# supported"; names a-z, A-Z, 0-9, _ and -, at most 64 characters (rlm.model.wire_names makes no other). "Structured
 # outputs", "Supported schemas": the root is an object and no `anyOf`; the error text of a function adds 'oneOf',
 # 'allOf', 'enum' and 'not' "at the top level", and "array schema missing items". A description of 1,024 characters:
 # Azure OpenAI, "How to use function calling" (tool/function descriptions "currently limited to 1,024 characters").

@@ -107,7 +107,7 @@ class ProviderReply(Noun):
 class Provider(Protocol):
     """Somebody who answers requests: one model at one endpoint.
 
-    Only ``rlm.runtime.gate`` calls ``send``. As an async context manager a provider keeps connections open from
+    Only ``rlm.sending.gate`` calls ``send``. As an async context manager a provider keeps connections open from
     one request to the next; outside of one, nothing stays open after a reply.
     """
 

@@ -44,7 +44,7 @@ class Connections:
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         self._url = url
         self._headers = {**_HEADERS, **headers}
-        self._kept: weakref.WeakKeyDictionary[Any, _Kept] = weakref.WeakKeyDictionary()
+        self._kept: weakref.WeakKeyDictionary[Any, _KeptConnection] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
 
     def open(self) -> None:
@@ -52,7 +52,7 @@ class Connections:
         with self._lock:
             kept = self._kept.get(_loop())
             if kept is None:
-                kept = self._kept[_loop()] = _Kept(self._new_client())
+                kept = self._kept[_loop()] = _KeptConnection(self._new_client())
             kept.users += 1
 
     async def close(self) -> None:
@@ -105,7 +105,7 @@ class Signature(httpx.Auth):
         yield request
 
 
-class _Kept:
+class _KeptConnection:
     """A client that is shared by the users of one event loop."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:

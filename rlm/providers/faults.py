@@ -10,7 +10,7 @@ Kinds, and whether the same request may succeed later (``retryable``):
     reply_cut  reply_empty  reply_filtered  reply_refused  reply_unfinished  no
     local_missing  model_missing  model_invalid  local_start_timeout         no
 
-``reply_...`` are replies that came and are no answer (``rlm.runtime.unfinished``). ``detail["usage"]`` is what
+``reply_...`` are replies that came and are no answer (``rlm.sending.incomplete``). ``detail["usage"]`` is what
 a server said that a failed answer took, and ``detail["received_bytes"]`` how much text of it came.
 
 ``detail["unsent"]`` is true where not a byte of the request left. Where the ``status`` is below 400, or there is

@@ -68,12 +68,12 @@ def is_strict(schema: Any) -> bool:
     """Whether a schema is inside the subset: an object at the top, closed and complete wherever there is one."""
     if not isinstance(schema, Mapping) or schema.get("type") != "object" or "anyOf" in schema:
         return False
-    count = _Count()
+    count = _StrictCount()
     within = count.holds(schema, 0) and count.properties <= MOST_PROPERTIES
     return within and count.values <= MOST_VALUES and count.characters <= MOST_CHARACTERS
 
 
-class _Count:
+class _StrictCount:
     """One look at a schema."""
 
     def __init__(self) -> None:

@@ -23,14 +23,14 @@ class CallPieces:
     """Collects the pieces of all calls of one reply, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._pieces: list[_Piece] = []
+        self._pieces: list[_CallPiece] = []
 
     def __bool__(self) -> bool:
         return bool(self._pieces)
 
     def add(self, value: dict[str, Any]) -> None:
         """Add one member of ``delta.tool_calls``."""
-        self._pieces.append(_Piece(value))
+        self._pieces.append(_CallPiece(value))
 
     def values(self) -> list[dict[str, Any]]:
         """The calls, as they stand in a reply that was not streamed."""
@@ -67,7 +67,7 @@ def joined_arguments(parts: Sequence[str]) -> str:
     return last if _grows(parts) else whole
 
 
-class _Piece:
+class _CallPiece:
     """One member of ``delta.tool_calls``."""
 
     def __init__(self, value: dict[str, Any]) -> None:
@@ -86,20 +86,20 @@ class _Calls:
     """Says to which call each piece belongs."""
 
     def __init__(self, last_places: dict[str, int]) -> None:
-        self.all: list[_Call] = []
-        self._by_index: defaultdict[str | None, list[_Call]] = defaultdict(list)
+        self.all: list[_StreamedCall] = []
+        self._by_index: defaultdict[str | None, list[_StreamedCall]] = defaultdict(list)
         self._last_places = last_places
 
-    def take(self, piece: _Piece, place: int) -> None:
+    def take(self, piece: _CallPiece, place: int) -> None:
         same = self.all if piece.index is None else self._by_index[piece.index]
         call = self._owner(same, piece, place)
         if call is None:
-            call = _Call(same[-1] if same else None)
+            call = _StreamedCall(same[-1] if same else None)
             self.all.append(call)
             self._by_index[piece.index].append(call)
         call.take(piece)
 
-    def _owner(self, same: list[_Call], piece: _Piece, place: int) -> _Call | None:
+    def _owner(self, same: list[_StreamedCall], piece: _CallPiece, place: int) -> _StreamedCall | None:
         """The call that a piece goes on with; None where it begins one."""
         if not same:
             return None
@@ -116,10 +116,10 @@ class _Calls:
         return last if piece.name == last.name and last.has_begun and not last.is_complete else None
 
 
-class _Call:
+class _StreamedCall:
     """One call as its pieces arrive."""
 
-    def __init__(self, before: _Call | None) -> None:
+    def __init__(self, before: _StreamedCall | None) -> None:
         self.id: str | None = None
         self.name = ""
         self._before = before
@@ -146,7 +146,7 @@ class _Call:
         before = self._before
         return before is not None and self.id is None and not self.has_begun and self.name in ("", before.name)
 
-    def is_followed_by(self, piece: _Piece) -> bool:
+    def is_followed_by(self, piece: _CallPiece) -> bool:
         """Whether a piece with a name begins another call: this one is complete, and the piece does not repeat it."""
         if not piece.name or not self.is_complete:
             return False
@@ -161,7 +161,7 @@ class _Call:
         value = _object(piece.text)
         return value is not None and value != _object(joined_arguments(self._texts))
 
-    def take(self, piece: _Piece) -> None:
+    def take(self, piece: _CallPiece) -> None:
         """Add one piece."""
         self.id = self.id or piece.id
         self.name = _joined_name(self.name, piece.name, is_done=self.has_begun)

@@ -6,11 +6,11 @@ chooses or shows anything: ``rlm.catalog.skills`` makes units of what was loaded
 
 from __future__ import annotations
 
-from rlm.skills.findings import FINDINGS, Finding, Level, Verdict
+from rlm.skills.findings import FINDINGS, Finding, Level, SkillVerdict
 from rlm.skills.library import Entry, Library, load
 from rlm.skills.limits import SkillPolicy
 from rlm.skills.package import Package, read_package
-from rlm.skills.resources import Listing, Resource
+from rlm.skills.resources import Resource, ResourceListing
 from rlm.skills.skill import Skill
 
 __all__ = [
@@ -19,12 +19,12 @@ __all__ = [
     "Finding",
     "Level",
     "Library",
-    "Listing",
     "Package",
     "Resource",
+    "ResourceListing",
     "Skill",
     "SkillPolicy",
-    "Verdict",
+    "SkillVerdict",
     "load",
     "read_package",
 ]

@@ -32,7 +32,7 @@ NEARLY = frozenset(
 
 
 @dataclass(frozen=True)
-class Candidate:
+class SkillCandidate:
     """Something that is a skill or nearly one: its path as it was found, and its real path, below the root.
 
     With ``folder`` (open while the walk stands here) it can be read; without, ``findings`` say why not.
@@ -54,13 +54,13 @@ class Walk:
         self._seen: set[tuple[int, int]] = set()
         self._links: list[tuple[Parts, Parts]] = []
 
-    def __iter__(self) -> Iterator[Candidate]:
+    def __iter__(self) -> Iterator[SkillCandidate]:
         found = False
         for candidate in self._everything():
             found = True
             yield candidate
         if not found:
-            yield Candidate((), (), None, (finding("no_skill", self._passed_over()),))
+            yield SkillCandidate((), (), None, (finding("no_skill", self._passed_over()),))
 
     def _passed_over(self) -> str:
         """Which folders with skills were passed over because a name begins with a dot; empty where there are none."""
@@ -83,16 +83,16 @@ class Walk:
             f"some lie below a folder whose name begins with a dot and is passed over: {where}; name that folder itself"
         )
 
-    def _everything(self) -> Iterator[Candidate]:
+    def _everything(self) -> Iterator[SkillCandidate]:
         try:
             with self._root.opened() as top:
                 yield from self._look(top, (), ())
         except Refused as refused:
-            yield Candidate((), (), None, (refused.finding,))
+            yield SkillCandidate((), (), None, (refused.finding,))
         while self._links:
             yield from self._linked(*self._links.pop(0))
 
-    def _look(self, folder: int, parts: Parts, real: Parts) -> Iterator[Candidate]:
+    def _look(self, folder: int, parts: Parts, real: Parts) -> Iterator[SkillCandidate]:
         """What is in an open folder and below it."""
         info = os.fstat(folder)
         if (info.st_dev, info.st_ino) in self._seen:
@@ -110,7 +110,7 @@ class Walk:
             return
         main = self._main(folder, names if all_of_them else None)
         if main is not None:
-            yield Candidate((*parts, main), (*real, main), folder, self._beside(names, main, parts))
+            yield SkillCandidate((*parts, main), (*real, main), folder, self._beside(names, main, parts))
         elif not all_of_them:
             yield _refused(parts, "too_many", f"over {self._policy.max_names:,} names in one folder")
         else:
@@ -132,12 +132,12 @@ class Walk:
             findings.append(finding("group_folder", quoted("/".join(parts[:-1]))))
         return tuple(findings)
 
-    def _near(self, names: list[str], parts: Parts) -> Iterator[Candidate]:
+    def _near(self, names: list[str], parts: Parts) -> Iterator[SkillCandidate]:
         for name in names:
             if name.casefold() in NEARLY:
                 yield _refused((*parts, name), "wrong_file_name", f"{quoted(name)}; did you mean SKILL.md?")
 
-    def _below(self, folder: int, name: str, parts: Parts, real: Parts) -> Iterator[Candidate]:
+    def _below(self, folder: int, name: str, parts: Parts, real: Parts) -> Iterator[SkillCandidate]:
         """What is in a folder that bears this name, if it is one."""
         inside = (*parts, name)
         if name.casefold() in PASSED_OVER:
@@ -161,16 +161,16 @@ class Walk:
                 else:
                     yield from self._look(opened, inside, (*real, name))
         except Refused as refused:
-            yield Candidate(inside, inside, None, (refused.finding,))
+            yield SkillCandidate(inside, inside, None, (refused.finding,))
 
-    def _linked(self, parts: Parts, link: Parts) -> Iterator[Candidate]:
+    def _linked(self, parts: Parts, link: Parts) -> Iterator[SkillCandidate]:
         """What a link to a folder leads to, if that lies in the root and was not looked at yet."""
         try:
             with walked(self._root, link) as (above, real):
                 with folder_at(real[-1], above) as opened:
                     yield from self._look(opened, parts, real)
         except Refused as refused:
-            yield Candidate(parts, parts, None, (refused.finding,))
+            yield SkillCandidate(parts, parts, None, (refused.finding,))
 
 
 def _leads_to_a_folder(name: str, folder: int) -> bool:
@@ -181,5 +181,5 @@ def _leads_to_a_folder(name: str, folder: int) -> bool:
         return "." not in name  # a link to nowhere may have been a skill
 
 
-def _refused(parts: Parts, code: str, said: str = "") -> Candidate:
-    return Candidate(parts, parts, None, (finding(code, said),))
+def _refused(parts: Parts, code: str, said: str = "") -> SkillCandidate:
+    return SkillCandidate(parts, parts, None, (finding(code, said),))

@@ -20,7 +20,7 @@ class Level(enum.StrEnum):
     NOTE = "note"
 
 
-class Verdict(enum.StrEnum):
+class SkillVerdict(enum.StrEnum):
     """How a file or folder ended."""
 
     LOADED = "loaded"
@@ -196,12 +196,12 @@ def refusal(code: str, said: str = "", *, line: int = 0, column: int = 0, fix: s
     return Refused(finding(code, said, line=line, column=column, fix=fix))
 
 
-def verdict(findings: Iterable[Finding], *, strict: bool) -> Verdict:
+def verdict(findings: Iterable[Finding], *, strict: bool) -> SkillVerdict:
     """What the findings amount to; ``strict`` refuses warnings too."""
     levels = {found.level for found in findings}
     if Level.ERROR in levels or (strict and Level.WARNING in levels):
-        return Verdict.REFUSED
-    return Verdict.LOADED_WITH_FINDINGS if levels else Verdict.LOADED
+        return SkillVerdict.REFUSED
+    return SkillVerdict.LOADED_WITH_FINDINGS if levels else SkillVerdict.LOADED
 
 
 def told(findings: Iterable[Finding]) -> tuple[Finding, ...]:

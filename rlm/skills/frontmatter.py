@@ -43,7 +43,7 @@ _LINE_ENDS_OF_YAML = "\x85\u2028\u2029\ufeff"
 
 
 @dataclass(frozen=True)
-class Field:
+class FrontmatterField:
     """The value of a top-level field, with the places of its key and its value in the file."""
 
     value: Data
@@ -65,7 +65,7 @@ class NotYaml(Exception):
         self.refused = refusal("yaml_error", said, line=line, column=column)
 
 
-def fields_of(text: str) -> dict[str, Field]:
+def fields_of(text: str) -> dict[str, FrontmatterField]:
     """The fields of a frontmatter, in the order in which they stand.
 
     Raises:
@@ -85,7 +85,7 @@ def _stand_ins(text: str) -> dict[str, str]:
     return dict(zip(present, free, strict=False))
 
 
-class _Events(Reader, Scanner, Parser):
+class _YamlEvents(Reader, Scanner, Parser):
     """PyYAML up to its events: made as its loaders are, without what constructs."""
 
     def __init__(self, text: str) -> None:
@@ -104,11 +104,11 @@ class _Walk:
     def __init__(self, text: str, real: dict[str, str]) -> None:
         self._text = text
         self._real = real
-        self._source: _Events | None = None
+        self._source: _YamlEvents | None = None
 
-    def fields(self) -> dict[str, Field]:
+    def fields(self) -> dict[str, FrontmatterField]:
         try:
-            self._source = _Events(self._text)
+            self._source = _YamlEvents(self._text)
             self._events = iter(self._source)
             return self._document()
         except yaml.MarkedYAMLError as problem:
@@ -128,7 +128,7 @@ class _Walk:
 
     # -- events -------------------------------------------------------------------------------------
 
-    def _document(self) -> dict[str, Field]:
+    def _document(self) -> dict[str, FrontmatterField]:
         next(self._events)  # the stream's start
         event = next(self._events)
         if isinstance(event, StreamEndEvent):
@@ -138,7 +138,7 @@ class _Walk:
         event = next(self._events)
         self._check(event)
         if isinstance(event, ScalarEvent) and not event.value:
-            fields: dict[str, Field] = {}
+            fields: dict[str, FrontmatterField] = {}
         elif isinstance(event, MappingStartEvent):
             fields = self._fields()
         else:
@@ -149,14 +149,14 @@ class _Walk:
             raise self._refused("several_documents", event)
         return fields
 
-    def _fields(self) -> dict[str, Field]:
-        found: dict[str, Field] = {}
+    def _fields(self) -> dict[str, FrontmatterField]:
+        found: dict[str, FrontmatterField] = {}
         while not isinstance(event := next(self._events), MappingEndEvent):
             key = self._key(event, found)
             start = next(self._events)
             value = self._node(start, 1)
             tail = self._tail(start) if isinstance(start, ScalarEvent) and start.style is None else ""
-            found[key] = Field(value, *_place(start), *_place(event), tail)
+            found[key] = FrontmatterField(value, *_place(start), *_place(event), tail)
         return found
 
     def _node(self, event: Event, depth: int) -> Data:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from rlm.errors import CatalogError, ConfigurationError
-from rlm.model.given import checked_path
+from rlm.model.arguments import checked_path
 from rlm.model.words import counted
 from rlm.resources import skills_dir
 from rlm.skills.confine import Names, Parts, Root, folder_below, is_link, read_at, root_at, walked
-from rlm.skills.discover import Candidate, Walk
-from rlm.skills.findings import Finding, Refused, Verdict, finding, quoted, told, verdict
+from rlm.skills.discover import SkillCandidate, Walk
+from rlm.skills.findings import Finding, Refused, SkillVerdict, finding, quoted, told, verdict
 from rlm.skills.limits import SkillPolicy
 from rlm.skills.package import read_package
 from rlm.skills.resources import names_for
@@ -47,7 +47,7 @@ class Entry:
         return self.skill.name if self.skill is not None else ""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> SkillVerdict:
         return verdict(self.findings, strict=self.strict)
 
     def with_findings(self, *more: Finding) -> Entry:
@@ -71,12 +71,12 @@ class Library:
     @property
     def skills(self) -> tuple[Skill, ...]:
         """The skills that were not refused."""
-        return tuple(entry.skill for entry in self.entries if entry.skill and entry.verdict is not Verdict.REFUSED)
+        return tuple(entry.skill for entry in self.entries if entry.skill and entry.verdict is not SkillVerdict.REFUSED)
 
     @property
     def refused(self) -> tuple[Entry, ...]:
         """What was refused."""
-        return tuple(entry for entry in self.entries if entry.verdict is Verdict.REFUSED)
+        return tuple(entry for entry in self.entries if entry.verdict is SkillVerdict.REFUSED)
 
     def __getitem__(self, name: str) -> Skill:
         """The first loaded skill of that name.
@@ -200,13 +200,13 @@ class _Loading:
             root = root_at(real.parent)
             self._begin(root)
             with folder_below(root, ()) as folder:
-                return self._entry(root, Candidate(parts, (real.name,), folder))
+                return self._entry(root, SkillCandidate(parts, (real.name,), folder))
         except Refused as refused:
             return self._refused(parts, refused.finding)
         except OSError as problem:
             return self._refused(parts, finding("unreadable", problem.strerror or ""))
 
-    def _entry(self, root: Root, candidate: Candidate) -> Entry:
+    def _entry(self, root: Root, candidate: SkillCandidate) -> Entry:
         if candidate.folder is None:
             return self._refused(candidate.parts, *candidate.findings)
         try:

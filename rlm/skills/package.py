@@ -15,7 +15,7 @@ from typing import Any
 
 from rlm.errors import did_you_mean
 from rlm.skills.findings import MOST_FINDINGS, Finding, Level, Refused, finding, quoted, told
-from rlm.skills.frontmatter import Data, Field
+from rlm.skills.frontmatter import Data, FrontmatterField
 from rlm.skills.limits import LONGEST_DESCRIPTION, MAX_DESCRIPTION, SkillPolicy
 from rlm.skills.names import checked_name
 from rlm.skills.repair import fields_or_repaired
@@ -60,14 +60,14 @@ def read_package(data: bytes, folder: str, policy: SkillPolicy) -> tuple[Package
         folder: the name of the folder that holds it; only compared with the skill's name.
         policy: ``max_body_bytes`` decides whether the body is offered by section.
     """
-    reading = _Reading(folder, policy)
+    reading = _PackageReading(folder, policy)
     package = reading.package(data)
     findings = told(reading.findings)
     refused = any(found.level is Level.ERROR for found in findings)
     return None if refused else package, findings
 
 
-class _Reading:
+class _PackageReading:
     """Reads one file and collects what there is to say."""
 
     def __init__(self, folder: str, policy: SkillPolicy) -> None:
@@ -92,7 +92,7 @@ class _Reading:
 
     # -- used ---------------------------------------------------------------------------------------
 
-    def _name(self, fields: Mapping[str, Field]) -> str:
+    def _name(self, fields: Mapping[str, FrontmatterField]) -> str:
         written = self._text("name", fields)
         if not written:
             return ""
@@ -105,14 +105,14 @@ class _Reading:
         self.findings.extend(findings)
         return name
 
-    def _description(self, fields: Mapping[str, Field]) -> str:
+    def _description(self, fields: Mapping[str, FrontmatterField]) -> str:
         text = self._text("description", fields)
         if len(text) > MAX_DESCRIPTION:
             code = "description_long" if len(text) <= LONGEST_DESCRIPTION else "description_too_long"
             self._say(code, f"{len(text):,} characters; at most {MAX_DESCRIPTION:,}", fields["description"])
         return text
 
-    def _text(self, name: str, fields: Mapping[str, Field]) -> str:
+    def _text(self, name: str, fields: Mapping[str, FrontmatterField]) -> str:
         """The text of a field that must be there; empty, with an error among the findings, where it is not."""
         given = fields.get(name)
         if given is None:
@@ -133,7 +133,7 @@ class _Reading:
 
     # -- recorded -----------------------------------------------------------------------------------
 
-    def _recorded(self, fields: Mapping[str, Field]) -> dict[str, Any]:
+    def _recorded(self, fields: Mapping[str, FrontmatterField]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for name in ("license", "compatibility"):
             if name in fields:
@@ -149,7 +149,7 @@ class _Reading:
             found["narrowed"] = self._narrowed(fields[NARROWING])
         return found
 
-    def _metadata(self, given: Field) -> Mapping[str, Data]:
+    def _metadata(self, given: FrontmatterField) -> Mapping[str, Data]:
         if given.value == "":
             return {}
         if not isinstance(given.value, dict):
@@ -162,7 +162,7 @@ class _Reading:
             self._say("inert_metadata", ", ".join(quoted(key, 30) for key in promises[:5]), given)
         return given.value
 
-    def _tools(self, given: Field) -> tuple[str, ...]:
+    def _tools(self, given: FrontmatterField) -> tuple[str, ...]:
         """The tools that are asked for, as they are written; what stands in parentheses is not taken apart."""
         if isinstance(given.value, str):
             tools, commas = _apart(given.value)
@@ -175,7 +175,7 @@ class _Reading:
         self._say("not_recorded", f"allowed-tools is {_type(given.value)}", given)
         return ()
 
-    def _narrowed(self, given: Field) -> bool:
+    def _narrowed(self, given: FrontmatterField) -> bool:
         """Anything but a plain no narrows: of all that a file can ask for, only less is ever given."""
         if isinstance(given.value, str) and given.value.strip().lower() in _FALSE:
             return False
@@ -197,11 +197,11 @@ class _Reading:
         self.findings.append(finding(code, said, line=line, column=1))
         return sections
 
-    def _say(self, code: str, said: str, place: Field) -> None:
+    def _say(self, code: str, said: str, place: FrontmatterField) -> None:
         self.findings.append(finding(code, said, line=place.line, column=place.column))
 
 
-def _unused(fields: Mapping[str, Field]) -> Iterator[Finding]:
+def _unused(fields: Mapping[str, FrontmatterField]) -> Iterator[Finding]:
     unknown = [(name, place) for name, place in fields.items() if name not in _KNOWN]
     for count, (name, place) in enumerate(unknown):
         hint = did_you_mean(name, _KNOWN) if count < MOST_FINDINGS else ""

@@ -20,8 +20,8 @@ import pydantic
 from pydantic import Field
 
 from rlm.errors import ConfigurationError, did_you_mean, named
+from rlm.model.arguments import instance
 from rlm.model.base import Noun, digest_of, plain
-from rlm.model.given import instance
 from rlm.model.unit import Kind, Unit
 from rlm.skills.library import load
 

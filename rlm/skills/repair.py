@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from rlm.skills.findings import Finding, finding
-from rlm.skills.frontmatter import FIRST_LINE, Field, NotYaml, fields_of
+from rlm.skills.frontmatter import FIRST_LINE, FrontmatterField, NotYaml, fields_of
 
 _LINE = re.compile(r"(?P<key>name|description):(?P<gap> +)(?P<value>\S.*)")
 _COLON = re.compile(r":(?:[ \t]|$)", re.MULTILINE)
@@ -28,7 +28,7 @@ class _Quoted:
     text: str
 
 
-def fields_or_repaired(text: str) -> tuple[dict[str, Field], tuple[Finding, ...]]:
+def fields_or_repaired(text: str) -> tuple[dict[str, FrontmatterField], tuple[Finding, ...]]:
     """The fields of a frontmatter, repaired where that helps, and what was repaired.
 
     Raises:
@@ -90,6 +90,6 @@ def _folded(lines: list[str]) -> str:
     return " ".join(line.strip(" \t") for line in lines)
 
 
-def _came_out(fields: Mapping[str, Field], value: _Quoted) -> bool:
+def _came_out(fields: Mapping[str, FrontmatterField], value: _Quoted) -> bool:
     found = fields.get(value.key)
     return found is not None and found.value == value.text and (found.line, found.column) == (value.line, value.column)

@@ -24,14 +24,14 @@ class Resource:
 
 
 @dataclass(frozen=True)
-class Listing:
+class ResourceListing:
     """The files of a skill by path; ``complete`` is false where there are more, or some could not be listed."""
 
     files: tuple[Resource, ...]
     complete: bool
 
 
-def listed(root: Root, folder: Parts, main: str, policy: SkillPolicy) -> Listing:
+def listed(root: Root, folder: Parts, main: str, policy: SkillPolicy) -> ResourceListing:
     """The regular files below a skill's folder, its own SKILL.md apart; links are not followed.
 
     Raises:
@@ -50,7 +50,7 @@ def listed(root: Root, folder: Parts, main: str, policy: SkillPolicy) -> Listing
                     found.append(resource)
     except Refused as refused:
         raise _error(refused, main) from None
-    return Listing(tuple(found), complete)
+    return ResourceListing(tuple(found), complete)
 
 
 def _files(folder: int, before: str, policy: SkillPolicy, depth: int) -> Iterator[Resource | None]:

@@ -26,7 +26,7 @@ class Section:
 
 def sections_of(body: str, limit: int) -> tuple[Section, ...]:
     """The parts of a body, each at most ``limit`` bytes; none where a single line is longer, or they are too many."""
-    parts: list[list[_Piece]] = []
+    parts: list[list[_TextPiece]] = []
     room = 0
     for piece in _pieces(body, limit):
         if piece.size > limit:
@@ -42,7 +42,7 @@ def sections_of(body: str, limit: int) -> tuple[Section, ...]:
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _TextPiece:
     """What stands below one heading, or a run of its lines where that is too long."""
 
     title: str
@@ -50,19 +50,19 @@ class _Piece:
     size: int
 
 
-def _pieces(body: str, limit: int) -> Iterator[_Piece]:
+def _pieces(body: str, limit: int) -> Iterator[_TextPiece]:
     title, lines, size = "", list[str](), 0
     for line, heading in _lines(body):
         length = len(line.encode())
         if lines and (heading is not None or size + length > limit):
-            yield _Piece(title, "".join(lines), size)
+            yield _TextPiece(title, "".join(lines), size)
             lines, size = [], 0
         if heading is not None:
             title = heading
         lines.append(line)
         size += length
     if lines:
-        yield _Piece(title, "".join(lines), size)
+        yield _TextPiece(title, "".join(lines), size)
 
 
 def _lines(body: str) -> Iterator[tuple[str, str | None]]:
@@ -81,6 +81,6 @@ def _lines(body: str) -> Iterator[tuple[str, str | None]]:
         yield line, line[heading.end() :].strip().rstrip("#").rstrip() if heading else None
 
 
-def _title(part: list[_Piece]) -> str:
+def _title(part: list[_TextPiece]) -> str:
     titles = "; ".join(dict.fromkeys(piece.title for piece in part if piece.title))
     return titles if len(titles) <= _TITLES else titles[: _TITLES - 1] + "…"

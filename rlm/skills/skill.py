@@ -13,7 +13,7 @@ from rlm.skills.findings import Refused
 from rlm.skills.limits import SkillPolicy
 from rlm.skills.names import identity
 from rlm.skills.package import Package
-from rlm.skills.resources import Listing
+from rlm.skills.resources import ResourceListing
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Skill:
         message = f"{self.path} is not the file that was loaded ({said}); load it again with replace=True"
         return CatalogError("skill_changed", message, {"path": self.path, "digest": self.digest})
 
-    def resources(self) -> Listing:
+    def resources(self) -> ResourceListing:
         """The other files of the skill's folder; they are listed, not opened.
 
         Raises:

@@ -21,7 +21,7 @@ from rlm.model.base import Noun
 from rlm.tools.tool import Effect
 
 
-class Verdict(enum.StrEnum):
+class AuthorityVerdict(enum.StrEnum):
     """What an authority says of a call."""
 
     ALLOW = "allow"
@@ -29,7 +29,7 @@ class Verdict(enum.StrEnum):
     DENY = "deny"
 
 
-class Tier(enum.StrEnum):
+class AuthorityLevel(enum.StrEnum):
     """How much an approval gives, from this very change to anything."""
 
     APPROVE_DIFF = "approve_diff"
@@ -40,26 +40,26 @@ class Tier(enum.StrEnum):
     @property
     def rank(self) -> int:
         """The place in the order, from 0."""
-        return list(Tier).index(self)
+        return list(AuthorityLevel).index(self)
 
 
 class Decision(Noun):
     """What an authority says, with its reason; ``tier`` counts where it asks."""
 
-    verdict: Verdict
-    tier: Tier = Tier.ALLOW_ONCE
+    verdict: AuthorityVerdict
+    tier: AuthorityLevel = AuthorityLevel.ALLOW_ONCE
     reason: str = ""
 
     @property
     def severity(self) -> tuple[int, int]:
         """Greater is stricter."""
-        return list(Verdict).index(self.verdict), self.tier.rank if self.verdict is Verdict.ASK else 0
+        return list(AuthorityVerdict).index(self.verdict), self.tier.rank if self.verdict is AuthorityVerdict.ASK else 0
 
 
 class Approval(Noun):
     """What an approver gives: a tier, or None to refuse; with ``arguments``, the call as the approver edited it."""
 
-    tier: Tier | None
+    tier: AuthorityLevel | None
     arguments: dict[str, Any] | None = None
     reason: str = ""
 
@@ -76,7 +76,7 @@ class ToolRequest(Noun):
     capability: str
     arguments: dict[str, Any]
     origin: dict[str, Any] = {}
-    tier: Tier | None = None
+    tier: AuthorityLevel | None = None
     reason: str = ""
 
 
@@ -87,13 +87,13 @@ class Authority(Noun):
     somebody who approves runs no tool that changes the world.
     """
 
-    read: str = Verdict.ALLOW
-    write: str = Tier.APPROVE_DIFF
-    repository: str = Tier.APPROVE_DIFF
-    process: str = Tier.ALLOW_ONCE
-    network: str = Tier.ALLOW_ONCE
-    install: str = Tier.DANGEROUS
-    service: str = Tier.DANGEROUS
+    read: str = AuthorityVerdict.ALLOW
+    write: str = AuthorityLevel.APPROVE_DIFF
+    repository: str = AuthorityLevel.APPROVE_DIFF
+    process: str = AuthorityLevel.ALLOW_ONCE
+    network: str = AuthorityLevel.ALLOW_ONCE
+    install: str = AuthorityLevel.DANGEROUS
+    service: str = AuthorityLevel.DANGEROUS
 
     @pydantic.field_validator("*")
     @classmethod
@@ -105,7 +105,7 @@ class Authority(Noun):
         return decision_of(getattr(self, request.effect))
 
 
-Answer: TypeAlias = "Decision | Verdict | Tier | str"
+Answer: TypeAlias = "Decision | AuthorityVerdict | AuthorityLevel | str"
 AuthorityCallable: TypeAlias = Callable[[ToolRequest], "Answer | Awaitable[Answer]"]
 ApproveCallable: TypeAlias = Callable[[ToolRequest], "Any | Awaitable[Any]"]
 
@@ -119,16 +119,16 @@ def decision_of(said: Any) -> Decision:
     """
     if isinstance(said, Decision):
         return said
-    if isinstance(said, str) and said in Verdict._value2member_map_:
-        return Decision(verdict=Verdict(said))
-    if isinstance(said, str) and said in Tier._value2member_map_:
-        return Decision(verdict=Verdict.ASK, tier=Tier(said))
-    known = [*Verdict, *Tier]
+    if isinstance(said, str) and said in AuthorityVerdict._value2member_map_:
+        return Decision(verdict=AuthorityVerdict(said))
+    if isinstance(said, str) and said in AuthorityLevel._value2member_map_:
+        return Decision(verdict=AuthorityVerdict.ASK, tier=AuthorityLevel(said))
+    known = [*AuthorityVerdict, *AuthorityLevel]
     hint = did_you_mean(said, known) if isinstance(said, str) else ""
     raise ConfigurationError("invalid_decision", f"{said!r} is none of {', '.join(known)}{hint}")
 
 
-def approval_of(said: Any, asked: Tier) -> Approval:
+def approval_of(said: Any, asked: AuthorityLevel) -> Approval:
     """An approval in any of its spellings: an Approval, True (the tier that was asked for), a tier, or a refusal
     (False, None, ``deny``).
 
@@ -138,12 +138,14 @@ def approval_of(said: Any, asked: Tier) -> Approval:
         return said
     if said is True:
         return Approval(tier=asked)
-    if said is False or said is None or said == Verdict.DENY:
+    if said is False or said is None or said == AuthorityVerdict.DENY:
         return Approval(tier=None)
-    if isinstance(said, str) and said in Tier._value2member_map_:
-        return Approval(tier=Tier(said))
-    hint = did_you_mean(said, list(Tier)) if isinstance(said, str) else ""
-    raise ConfigurationError("invalid_approval", f"{said!r} is no approval: {', '.join(Tier)}, or False{hint}")
+    if isinstance(said, str) and said in AuthorityLevel._value2member_map_:
+        return Approval(tier=AuthorityLevel(said))
+    hint = did_you_mean(said, list(AuthorityLevel)) if isinstance(said, str) else ""
+    raise ConfigurationError(
+        "invalid_approval", f"{said!r} is no approval: {', '.join(AuthorityLevel)}, or False{hint}"
+    )
 
 
 def refused(kind: str, request: ToolRequest, what: str, **detail: Any) -> ToolError:

@@ -9,10 +9,10 @@ from rlm.errors import ConfigurationError, ToolError
 from rlm.tools.authority import (
     Approval,
     Authority,
+    AuthorityLevel,
+    AuthorityVerdict,
     Decision,
-    Tier,
     ToolRequest,
-    Verdict,
     approval_of,
     decision_of,
     refused,
@@ -22,10 +22,10 @@ from rlm.tools.outcome import Consent
 from rlm.tools.tool import Effect
 
 if TYPE_CHECKING:
-    from rlm.tools.execute import _Call
+    from rlm.tools.execute import _ToolExecution
 
 
-async def consented(call: _Call) -> dict[str, Any] | None:
+async def consented(call: _ToolExecution) -> dict[str, Any] | None:
     """None where the call may be made with its arguments; new arguments where an approver edited them.
 
     Raises: ToolError ``effect_not_admitted``, ``denied``, ``authority_failed``, ``approval_required``,
@@ -35,14 +35,14 @@ async def consented(call: _Call) -> dict[str, Any] | None:
     if call.tool.effect not in call.grant.effects:
         raise refused("effect_not_admitted", request, f"the effect {call.tool.effect.value!r} is not admitted")
     decision = await _decided(call, request)
-    if decision.verdict is Verdict.DENY:
+    if decision.verdict is AuthorityVerdict.DENY:
         raise refused("denied", request, f"the host's authority denies it{_because(decision.reason)}")
-    if decision.verdict is Verdict.ALLOW or call.tool.effect is Effect.READ:
+    if decision.verdict is AuthorityVerdict.ALLOW or call.tool.effect is Effect.READ:
         return None
     return await _asked(call, request.model_copy(update={"tier": decision.tier, "reason": decision.reason}))
 
 
-def _request(call: _Call) -> ToolRequest:
+def _request(call: _ToolExecution) -> ToolRequest:
     return ToolRequest(
         tool=call.tool.id,
         effect=call.tool.effect,
@@ -52,13 +52,13 @@ def _request(call: _Call) -> ToolRequest:
     )
 
 
-async def _decided(call: _Call, request: ToolRequest) -> Decision:
+async def _decided(call: _ToolExecution, request: ToolRequest) -> Decision:
     """The strictest word of all authorities."""
     decisions = [await _said(call, authority, request) for authority in call.grant.authorities]
     return max(decisions, key=lambda decision: decision.severity)
 
 
-async def _said(call: _Call, authority: Any, request: ToolRequest) -> Decision:
+async def _said(call: _ToolExecution, authority: Any, request: ToolRequest) -> Decision:
     if isinstance(authority, Authority):
         return authority(request)
     try:
@@ -70,8 +70,8 @@ async def _said(call: _Call, authority: Any, request: ToolRequest) -> Decision:
         raise refused("authority_failed", request, f"the host's authority gave no word: {said}") from None
 
 
-async def _asked(call: _Call, request: ToolRequest) -> dict[str, Any] | None:
-    tier = request.tier or Tier.ALLOW_ONCE
+async def _asked(call: _ToolExecution, request: ToolRequest) -> dict[str, Any] | None:
+    tier = request.tier or AuthorityLevel.ALLOW_ONCE
     if call.consent is not None and call.consent.edited:
         _check_edited(call.consent, request, tier)
         return None
@@ -79,7 +79,7 @@ async def _asked(call: _Call, request: ToolRequest) -> dict[str, Any] | None:
         ceiling = call.grant.ceiling.value if call.grant.ceiling else "nothing"
         raise refused("denied", request, f"it needs {tier.value}; this grant may ask for {ceiling} at most")
     if _is_remembered(call, tier):
-        call.consent = Consent(asked=tier, given=Tier.ALLOW_SESSION, remembered=True)
+        call.consent = Consent(asked=tier, given=AuthorityLevel.ALLOW_SESSION, remembered=True)
         return None
     if call.grant.approve is None:
         what = f"the effect {request.effect.value!r} needs approval ({tier.value}), and nobody is there to give it"
@@ -89,26 +89,26 @@ async def _asked(call: _Call, request: ToolRequest) -> dict[str, Any] | None:
         asked=tier, given=approval.tier, edited=approval.arguments is not None, reason=approval.reason
     )
     _check_given(approval, request, tier)
-    if approval.tier is Tier.ALLOW_SESSION:
+    if approval.tier is AuthorityLevel.ALLOW_SESSION:
         call.grant.remembered.add((call.tool.id, call.tool.effect))
     return approval.arguments
 
 
-def _check_edited(consent: Consent, request: ToolRequest, tier: Tier) -> None:
+def _check_edited(consent: Consent, request: ToolRequest, tier: AuthorityLevel) -> None:
     """What an approver wrote is approved as far as the tier goes that came with it."""
     if consent.given is None or consent.given.rank < tier.rank:
         given = consent.given.value if consent.given else "nothing"
         raise refused("approval_denied", request, f"as edited it needs {tier.value}, and {given} was given")
 
 
-def _is_remembered(call: _Call, tier: Tier) -> bool:
-    session = Tier.ALLOW_SESSION.rank
+def _is_remembered(call: _ToolExecution, tier: AuthorityLevel) -> bool:
+    session = AuthorityLevel.ALLOW_SESSION.rank
     ceiling = call.grant.ceiling.rank if call.grant.ceiling else -1
     known = (call.tool.id, call.tool.effect) in call.grant.remembered
     return known and tier.rank <= session <= ceiling
 
 
-async def _approved(call: _Call, request: ToolRequest, tier: Tier) -> Approval:
+async def _approved(call: _ToolExecution, request: ToolRequest, tier: AuthorityLevel) -> Approval:
     assert call.grant.approve is not None
     try:
         return approval_of(await call.ask(call.grant.approve, request, what="approval"), tier)
@@ -119,7 +119,7 @@ async def _approved(call: _Call, request: ToolRequest, tier: Tier) -> Approval:
         raise refused("approval_failed", request, f"the approver gave no word: {said}") from None
 
 
-def _check_given(approval: Approval, request: ToolRequest, tier: Tier) -> None:
+def _check_given(approval: Approval, request: ToolRequest, tier: AuthorityLevel) -> None:
     if approval.tier is None:
         raise refused("approval_denied", request, f"it was not approved{_because(approval.reason)}", tier=tier.value)
     if approval.tier.rank < tier.rank:

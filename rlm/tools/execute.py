@@ -24,7 +24,7 @@ from rlm.tools.isolated import ProcessWork
 from rlm.tools.outcome import Consent, Status, ToolOutcome
 from rlm.tools.result import Finished, finished
 from rlm.tools.tool import Place, Tool, is_async
-from rlm.tools.work import LoopWork, ThreadWork, Work, Workers
+from rlm.tools.work import LoopWork, ThreadWork, ToolWork, Workers
 
 MAX_ARGUMENT_DEPTH = 64
 MAX_ARGUMENT_BYTES = 16 * 1024 * 1024
@@ -52,7 +52,7 @@ async def execute(
         ConfigurationError: ``invalid_schema``, ``invalid_tool``, ``not_importable``.
     """
     tool.check()
-    call = _Call(tool, grant, deadline, workers or Workers(), dict(origin or {}))
+    call = _ToolExecution(tool, grant, deadline, workers or Workers(), dict(origin or {}))
     try:
         call.arguments = _plain(tool, arguments)
         await call.admit()
@@ -62,7 +62,7 @@ async def execute(
         return call.outcome(call.status, error=failure_of(problem))
 
 
-class _Call:
+class _ToolExecution:
     """The state of one call."""
 
     def __init__(self, tool: Tool, grant: Grant, deadline: float, workers: Workers, origin: dict[str, Any]) -> None:
@@ -140,7 +140,7 @@ class _Call:
         """What a host's callable says, sync or async, before the deadline. Raises: what it raises."""
         name = f"{self.tool.id}, {what}"
         self._in_time(what)
-        work: Work
+        work: ToolWork
         if is_async(function):
             work = LoopWork(name, lambda: function(*given))
         else:
@@ -157,7 +157,7 @@ class _Call:
         if anyio.current_time() >= self.deadline:
             raise self._timeout(what, self.deadline)
 
-    async def _run(self, work: Work, until: float, what: str) -> None:
+    async def _run(self, work: ToolWork, until: float, what: str) -> None:
         if not await self.workers.run(work, until):
             self.abandoned = not work.done.is_set()
             raise self._timeout(what, until)
@@ -192,7 +192,7 @@ class _Call:
         await self._run(work, until, "result")
         return work.value()  # type: ignore[no-any-return]
 
-    def _work(self, place: Place) -> Work:
+    def _work(self, place: Place) -> ToolWork:
         tool = self.tool
         arguments = json.loads(json.dumps(self.arguments))  # the handler may change what it gets
         if place is Place.PROCESS:
@@ -202,7 +202,7 @@ class _Call:
             return LoopWork(tool.id, lambda: tool.handler(**tool.bind(arguments, cancellation)))
         return ThreadWork(tool.id, lambda: _finished_in_thread(tool, arguments, cancellation), cancellation)
 
-    def _value(self, work: Work) -> Any:
+    def _value(self, work: ToolWork) -> Any:
         try:
             return work.value()
         except BaseException as problem:  # noqa: BLE001 - whatever a handler raised

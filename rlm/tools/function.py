@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, Unpack, overload
 
 from rlm.errors import ConfigurationError, ToolError, did_you_mean
-from rlm.model.given import instance
+from rlm.model.arguments import instance
 from rlm.model.unit import Provenance, Unit
 from rlm.tools.cancellation import Cancellation
-from rlm.tools.tool import Effect, Place, Projection, Tool, member_of
+from rlm.tools.tool import Effect, Place, ResultForm, Tool, member_of
 
-__all__ = ["Effect", "Place", "Projection", "Tool", "as_tool", "binder_of", "schema_of", "tool", "tool_unit"]
+__all__ = ["Effect", "Place", "ResultForm", "Tool", "as_tool", "binder_of", "schema_of", "tool", "tool_unit"]
 
 Arguments = dict[str, Any]
 Binder = Callable[[Mapping[str, Any], Cancellation], Arguments]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rlm.errors import ConfigurationError, did_you_mean
-from rlm.model.given import instance
+from rlm.model.arguments import instance
 from rlm.model.policy import Policy, covers
 from rlm.model.unit import Trust
 from rlm.tools.authority import (
@@ -15,7 +15,7 @@ from rlm.tools.authority import (
     ApproveCallable,
     Authority,
     AuthorityCallable,
-    Tier,
+    AuthorityLevel,
     decision_of,
 )
 from rlm.tools.tool import Effect, Tool
@@ -43,7 +43,7 @@ class Grant:
     effects: frozenset[Effect] = frozenset(Effect)
     authority: Authority | AuthorityCallable | str = DEFAULT_AUTHORITY
     approve: ApproveCallable | None = field(default=None, repr=False)
-    ceiling: Tier | None = Tier.DANGEROUS
+    ceiling: AuthorityLevel | None = AuthorityLevel.DANGEROUS
     authorities: tuple[Callable[..., Any], ...] = field(default=(), repr=False)
     remembered: set[tuple[str, Effect]] = field(default_factory=set, repr=False, compare=False)
 
@@ -53,7 +53,7 @@ class Grant:
             if name == "effects" or value is not None:
                 object.__setattr__(self, name, _strings(name, value))
         object.__setattr__(self, "effects", frozenset(_word(Effect, effect) for effect in self.effects))
-        object.__setattr__(self, "ceiling", None if self.ceiling is None else _word(Tier, self.ceiling))
+        object.__setattr__(self, "ceiling", None if self.ceiling is None else _word(AuthorityLevel, self.ceiling))
         if self.approve is not None and not callable(self.approve):
             raise ConfigurationError("invalid_grant", f"approve {self.approve!r} cannot be called")
         if not self.authorities:
@@ -81,7 +81,7 @@ class Grant:
         capabilities: Iterable[str] | None = _SAME,
         effects: Iterable[str] = _SAME,
         authority: Authority | AuthorityCallable | str = _SAME,
-        ceiling: Tier | str | None = _SAME,
+        ceiling: AuthorityLevel | str | None = _SAME,
     ) -> Grant:
         """A child's grant: what is not given stays; what is given may only take away.
 
@@ -100,7 +100,7 @@ class Grant:
             if wider:
                 raise _wider("effects", wider)
         if ceiling is not _SAME:
-            fields["ceiling"] = None if ceiling is None else _word(Tier, ceiling)
+            fields["ceiling"] = None if ceiling is None else _word(AuthorityLevel, ceiling)
             if _height(fields["ceiling"]) > _height(self.ceiling):
                 raise _wider("ceiling", [str(ceiling)])
         if authority is not _SAME:
@@ -137,7 +137,7 @@ def _word(words: Any, given: Any) -> Any:
     return words(given)
 
 
-def _height(tier: Tier | None) -> int:
+def _height(tier: AuthorityLevel | None) -> int:
     return -1 if tier is None else tier.rank
 
 

@@ -21,7 +21,7 @@ from typing import IO, Any
 from rlm.errors import ToolError
 from rlm.tools.failure import Failure
 from rlm.tools.result import Finished, finished, too_large
-from rlm.tools.tool import Projection, Tool
+from rlm.tools.tool import ResultForm, Tool
 from rlm.tools.work import ThreadWork
 
 CHILD = Path(__file__).with_name("child.py")
@@ -71,7 +71,7 @@ class ProcessWork(ThreadWork):
         return self._answer(line, code)
 
     def _asked(self, process: subprocess.Popen[bytes]) -> bytes:
-        full = self._tool.projection is Projection.FULL
+        full = self._tool.projection is ResultForm.FULL
         limit = self._tool.max_result_bytes if full else MAX_TRANSPORT_BYTES
         call = {
             "tool": self._tool.id,

@@ -8,8 +8,8 @@ from typing import Any
 import pydantic
 
 from rlm.errors import ToolError
-from rlm.tools.authority import Tier
-from rlm.tools.tool import Projection
+from rlm.tools.authority import AuthorityLevel
+from rlm.tools.tool import ResultForm
 
 
 class Status(enum.StrEnum):
@@ -26,8 +26,8 @@ class Consent(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
-    asked: Tier
-    given: Tier | None
+    asked: AuthorityLevel
+    given: AuthorityLevel | None
     edited: bool = False
     remembered: bool = False
     reason: str = ""
@@ -51,7 +51,7 @@ class ToolOutcome(pydantic.BaseModel):
     arguments: Any = None
     seconds: float = 0.0
     bytes: int = 0
-    projection: Projection | None = None
+    projection: ResultForm | None = None
     consent: Consent | None = None
     abandoned: bool = False
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rlm.errors import ConfigurationError, ToolError, did_you_mean, named
 from rlm.forks import ForkLock
-from rlm.model.given import instance, several
+from rlm.model.arguments import instance, several
 from rlm.model.unit import Unit
 from rlm.tools.function import as_tool, tool_unit
 from rlm.tools.tool import DEFAULT_TIME_LIMIT, Tool

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rlm.errors import ToolError, exception_name, exception_words
-from rlm.tools.tool import Projection, Tool
+from rlm.tools.tool import ResultForm, Tool
 
 RESULT_SECONDS = 2.0
 MAX_SHAPE_DEPTH = 6
@@ -21,7 +21,7 @@ class Finished(NamedTuple):
 
     value: Any
     size: int
-    projection: Projection | None
+    projection: ResultForm | None
 
 
 def finished(tool: Tool, raw: Any) -> Finished:
@@ -35,7 +35,7 @@ def finished(tool: Tool, raw: Any) -> Finished:
         raise ToolError("invalid_result", f"{tool.id}: result, {problem}", {"tool": tool.id, **problem.to_dict()})
     if size <= tool.max_result_bytes:
         return Finished(value, size, None)
-    if tool.projection is Projection.FULL:
+    if tool.projection is ResultForm.FULL:
         raise too_large(tool, size)
     return Finished(projected(value, size, tool.projection, tool.max_result_bytes), size, tool.projection)
 
@@ -72,12 +72,12 @@ def too_large(tool: Tool, size: int | None) -> ToolError:
     )
 
 
-def projected(value: Any, size: int, projection: Projection, limit: int) -> dict[str, Any]:
+def projected(value: Any, size: int, projection: ResultForm, limit: int) -> dict[str, Any]:
     """A part of a large value that says what it is: ``projection``, ``truncated``, ``bytes`` of the whole."""
     marks = {"projection": projection.value, "truncated": True, "bytes": size}
-    if projection is Projection.COUNT:
+    if projection is ResultForm.COUNT:
         return {**marks, **_counted(value)}
-    if projection is Projection.SCHEMA:
+    if projection is ResultForm.SCHEMA:
         return {**marks, "schema": _fitting(lambda depth: _shape([value], depth), limit - ROOM_FOR_MARKS)}
     return {**marks, "head": _head(value, limit - ROOM_FOR_MARKS)}
 

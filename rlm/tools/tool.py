@@ -39,7 +39,7 @@ class Effect(enum.StrEnum):
     REPOSITORY = "repository"
 
 
-class Projection(enum.StrEnum):
+class ResultForm(enum.StrEnum):
     """What is given of a result that is over its limit: nothing but an error (``full``: it must be had whole), its
     beginning, how many items it has, or the JSON Schema of its shape."""
 
@@ -94,7 +94,7 @@ class Tool:
     isolated: bool | None = None
     time_limit: float = DEFAULT_TIME_LIMIT
     max_result_bytes: int = DEFAULT_MAX_RESULT_BYTES
-    projection: Projection = Projection.FULL
+    projection: ResultForm = ResultForm.FULL
     preflight: Callable[..., Any] | None = field(default=None, repr=False)
     preflight_enforces: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ class Tool:
 
     def __post_init__(self) -> None:
         self._set("effect", member_of(Effect, self.effect, "unknown_effect", "effect"))
-        self._set("projection", member_of(Projection, self.projection, "unknown_projection", "projection"))
+        self._set("projection", member_of(ResultForm, self.projection, "unknown_projection", "projection"))
         self._set("preflight_enforces", _names(self, "preflight_enforces"))
         self._set("environment", _names(self, "environment"))
         self._set("capability", self.capability or self.id)

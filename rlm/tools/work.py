@@ -24,7 +24,7 @@ DEFAULT_SLOTS = 32
 FAREWELL_SECONDS = (0.15, 0.1)  # together less than the half second in which a deadline must be answered
 
 
-class Work(abc.ABC):
+class ToolWork(abc.ABC):
     """One piece of host code. ``done`` is set on the loop; then ``result`` or ``problem`` is there."""
 
     def __init__(self, name: str) -> None:
@@ -63,7 +63,7 @@ class Work(abc.ABC):
         self.on_end()
 
 
-class LoopWork(Work):
+class LoopWork(ToolWork):
     """A coroutine, in a task of its own: one that will not be cancelled can be left behind."""
 
     def __init__(self, name: str, function: Callable[[], Awaitable[Any]]) -> None:
@@ -92,7 +92,7 @@ class LoopWork(Work):
             raise problem  # Ctrl-C on the host's own loop is the host's; elsewhere it would only end our loop
 
 
-class ThreadWork(Work):
+class ThreadWork(ToolWork):
     """A function in a daemon thread, in a copy of this context. ``stop`` sets the cancellation that it can see."""
 
     def __init__(self, name: str, function: Callable[[], Any], cancellation: Cancellation | None = None) -> None:
@@ -128,7 +128,7 @@ class StoppedItself(Exception):
     """Host code that was cancelled, that cancelled itself, or that would have ended more than itself."""
 
 
-async def supervise(work: Work, until: float) -> bool:
+async def supervise(work: ToolWork, until: float) -> bool:
     """Run work until its end, or until an absolute time; whether it ended in time.
 
     Afterwards, and where this call is cancelled itself, the work is told to end and has a moment to do it; if
@@ -145,7 +145,7 @@ async def supervise(work: Work, until: float) -> bool:
     return False
 
 
-async def _farewell(work: Work) -> None:
+async def _farewell(work: ToolWork) -> None:
     with anyio.CancelScope(shield=True):
         for seconds in FAREWELL_SECONDS:
             work.stop()
@@ -164,7 +164,7 @@ class Workers:
     def __init__(self, slots: int = DEFAULT_SLOTS) -> None:
         self._slots = slots
         self._limiter = anyio.CapacityLimiter(slots)
-        self._abandoned: dict[Work, None] = {}
+        self._abandoned: dict[ToolWork, None] = {}
         self._levels: dict[int, Workers] = {}
 
     def at(self, depth: int) -> Workers:
@@ -185,7 +185,7 @@ class Workers:
         """Slots that nothing runs in."""
         return int(self._limiter.available_tokens)
 
-    async def slot(self, work: Work, until: float) -> bool:
+    async def slot(self, work: ToolWork, until: float) -> bool:
         """Take a slot for the work, which gives it back when it ends; False where none is free until then."""
         with anyio.CancelScope(deadline=until):
             await self._limiter.acquire_on_behalf_of(work)
@@ -193,7 +193,7 @@ class Workers:
             return True
         return False
 
-    async def run(self, work: Work, until: float) -> bool:
+    async def run(self, work: ToolWork, until: float) -> bool:
         """As ``supervise``, and keeps what was abandoned."""
         try:
             return await supervise(work, until)
@@ -201,7 +201,7 @@ class Workers:
             if not work.done.is_set():
                 self._keep(work)
 
-    def _keep(self, work: Work) -> None:
+    def _keep(self, work: ToolWork) -> None:
         given_back = work.on_end
 
         def end() -> None:

@@ -234,10 +234,10 @@ def _argument() -> rlm.Catalog:
     return catalog
 
 
-@pytest.mark.parametrize("klass", list(rlm.Class))
-def test_p22_a_conclusion_is_never_shown_without_its_premises(ask: Asking, klass: rlm.Class) -> None:
+@pytest.mark.parametrize("klass", list(rlm.PackingClass))
+def test_p22_a_conclusion_is_never_shown_without_its_premises(ask: Asking, klass: rlm.PackingClass) -> None:
     premises = [id for id in SAID if id != "resource:conclusion"]
-    admitted = [rlm.Admitted(unit="resource:conclusion", klass=klass, premises=premises)]
+    admitted = [rlm.Preselected(unit="resource:conclusion", klass=klass, premises=premises)]
     catalog = _argument()
     whole = ask(catalog, "the tide", policy=_roomy(), admitted=admitted)
     assert all(whole.says(text) == 12 for text in SAID.values())
@@ -265,10 +265,10 @@ def test_p22_a_conclusion_is_never_shown_without_its_premises(ask: Asking, klass
 
 
 @pytest.mark.parametrize("klass", [rlm.Class.PINNED, rlm.Class.MANDATORY])
-def test_p22_what_is_obliged_takes_its_premises_along_whole(ask: Asking, klass: rlm.Class) -> None:
+def test_p22_what_is_obliged_takes_its_premises_along_whole(ask: Asking, klass: rlm.PackingClass) -> None:
     premises = [id for id in SAID if id != "resource:conclusion"]
     catalog = _argument()
-    admitted = [rlm.Admitted(unit="resource:conclusion", klass=klass, premises=premises)]
+    admitted = [rlm.Preselected(unit="resource:conclusion", klass=klass, premises=premises)]
     before = ask.requests
     with pytest.raises(BudgetError) as caught:
         ask(catalog, "the tide", policy=_roomy(40), admitted=admitted)
@@ -283,14 +283,14 @@ def test_p22_what_is_obliged_takes_its_premises_along_whole(ask: Asking, klass: 
 def test_p22_classes_survive_packing_in_their_order(ask: Asking) -> None:
     """With less and less room the frontier goes first, then the periphery, and never an obligation."""
     catalog = rlm.Catalog()
-    bodies = {klass: f"This is the {klass.value} piece. " * 20 for klass in rlm.Class}
+    bodies = {klass: f"This is the {klass.value} piece. " * 20 for klass in rlm.PackingClass}
     catalog.add(*(rlm.Unit(f"resource:{klass.value}", content=body) for klass, body in bodies.items()))
-    admitted = [rlm.Admitted(unit=f"resource:{klass.value}", klass=klass) for klass in rlm.Class]
+    admitted = [rlm.Preselected(unit=f"resource:{klass.value}", klass=klass) for klass in rlm.PackingClass]
     whole = ask(catalog, UNRELATED, admitted=admitted)
     stages = whole.view.ledger.model_dump()
-    assert all(stages[klass.value] >= 100 for klass in rlm.Class)
+    assert all(stages[klass.value] >= 100 for klass in rlm.PackingClass)
     assert {id: whole.view.explain(id).klass for id in whole.view.active} == {
-        f"resource:{klass.value}": klass for klass in rlm.Class
+        f"resource:{klass.value}": klass for klass in rlm.PackingClass
     }
     order = ("frontier", "periphery")
     lost: list[str] = []
@@ -310,8 +310,8 @@ def test_p22_classes_survive_packing_in_their_order(ask: Asking) -> None:
 
 def test_p22_premises_reach_through_premises_and_denial_reaches_through_them(ask: Asking) -> None:
     admitted = [
-        rlm.Admitted(unit="resource:conclusion", premises=["resource:premise"]),
-        rlm.Admitted(unit="resource:premise", premises=["instruction:rule"]),
+        rlm.Preselected(unit="resource:conclusion", premises=["resource:premise"]),
+        rlm.Preselected(unit="resource:premise", premises=["instruction:rule"]),
     ]
     catalog = _argument()
     assert {"resource:conclusion", "resource:premise", "instruction:rule"} <= set(
@@ -326,6 +326,6 @@ def test_p22_premises_reach_through_premises_and_denial_reaches_through_them(ask
 def test_p22_nobody_admits_what_is_not_there(ask: Asking) -> None:
     before = ask.requests
     with pytest.raises(rlm.errors.ConfigurationError, match="resource:conclusion") as caught:
-        ask(_argument(), UNRELATED, admitted=[rlm.Admitted(unit="resource:conclusio")])
+        ask(_argument(), UNRELATED, admitted=[rlm.Preselected(unit="resource:conclusio")])
     assert caught.value.kind == "unknown_unit"
     assert ask.requests == before

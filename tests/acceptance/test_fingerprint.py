@@ -93,7 +93,7 @@ def test_p05_whatever_changes_changes_the_fingerprint(ask: Asking) -> None:
         "sensors": (_made(), REVIEW, {"sensors": {"embed": {"tool:git_diff": 0.5}}}),
         "messages": (_made(), REVIEW, {"messages": said}),
         "history": (_made(), REVIEW, {"history": ["hello"]}),
-        "admitted": (_made(), REVIEW, {"admitted": [rlm.Admitted(unit="tool:git_diff")]}),
+        "admitted": (_made(), REVIEW, {"admitted": [rlm.Preselected(unit="tool:git_diff")]}),
         "a unit that is not shown": (_made(), REVIEW, {}),
     }
     material["a unit that is not shown"][0].add(rlm.Unit("resource:sea", description="The sea"))

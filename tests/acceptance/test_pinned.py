@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import rlm
-from rlm.compiler.wire import wire_name
 from rlm.errors import BudgetError, CompileError
+from rlm.model.wire_names import wire_name
 from tests.acceptance.seen import Asking, Seen
 from tests.acceptance.shelf import REVIEW, UNRELATED, marker, tool
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 import rlm
-from rlm.compiler.wire import wire_name
+from rlm.model.wire_names import wire_name
 from tests.acceptance.seen import PLACES, Asking, Seen
 from tests.acceptance.shelf import (
     REVIEW,

@@ -9,14 +9,16 @@ import time
 import pytest
 
 import rlm
-from rlm.compiler.packer import Form, Item, pack
+from rlm.compiler.packing.pack import Form, Item, pack
 from rlm.errors import ConfigurationError
-from rlm.model.turn import Class
+from rlm.model.turn import PackingClass
 
 
 def chain(length: int) -> list[Item]:
     form = (Form("full", 10, 1000),)
-    return [Item(f"t{at}", Class.PERIPHERY, form, (f"t{at + 1}",) if at < length - 1 else ()) for at in range(length)]
+    return [
+        Item(f"t{at}", PackingClass.PERIPHERY, form, (f"t{at + 1}",) if at < length - 1 else ()) for at in range(length)
+    ]
 
 
 @pytest.mark.parametrize(("limit", "out"), [(50_000, 5_000), (99_990, 1)])

@@ -75,7 +75,7 @@ def test_a_catalog_with_tools_of_the_host_alone_or_with_none_is_not_warned_of() 
 
 
 def test_an_evaluation_warns_too() -> None:
-    from rlm.compiler.evaluate import Question, evaluated
+    from rlm.evaluation.evaluate import Question, evaluated
 
     question = Question(text="git changes", groups=(("tool:git_diff",),))
     with pytest.warns(RlmWarning, match="nothing is granted"):

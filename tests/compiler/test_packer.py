@@ -14,16 +14,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bench.packing import FAMILIES, instance, optimum, values
-from rlm.compiler.packer import Form, Item, Packing, pack
 from rlm.compiler.packing.groups import groups_of
+from rlm.compiler.packing.pack import Form, Item, Packing, pack
 from rlm.errors import BudgetError, CompileError
-from rlm.model.turn import Class
+from rlm.model.turn import PackingClass
 
-STAYING = (Class.PINNED, Class.MANDATORY)
+STAYING = (PackingClass.PINNED, PackingClass.MANDATORY)
 
 
 def item(
-    id: str, *tokens: int, klass: Class = Class.PERIPHERY, requires: Sequence[str] = (), weight: int = 1000
+    id: str,
+    *tokens: int,
+    klass: PackingClass = PackingClass.PERIPHERY,
+    requires: Sequence[str] = (),
+    weight: int = 1000,
 ) -> Item:
     """A unit whose forms take so many tokens and are worth 1000, 350 and 100 thousandths."""
     names = ("full", "compact", "reference")
@@ -56,7 +60,7 @@ def check(items: Sequence[Item], fixed: int, limit: int, packing: Packing) -> No
         assert form in known[id].forms
         assert all(need in kept for need in known[id].requires if need in known), f"{id} lacks a requirement"
     assert all(kept.get(id) is known[id].forms[0] for id in must), "what must stay is not whole"
-    spent = dict.fromkeys(Class, 0)
+    spent = dict.fromkeys(PackingClass, 0)
     for id, form in kept.items():
         spent[known[id].klass] += form.tokens
     assert packing.spent == spent
@@ -77,12 +81,12 @@ def lacking(id: str, known: dict[str, Item], kept: dict[str, Form]) -> set[str]:
 
 def value(items: Sequence[Item], choice: dict[str, Form | None]) -> tuple[int, int]:
     """What is kept of the periphery and of the frontier, as far as it could have been dropped."""
-    worth = dict.fromkeys(Class, 0)
+    worth = dict.fromkeys(PackingClass, 0)
     for item in items:
         form = choice[item.id]
         if form is not None and item.id not in obliged(items):
             worth[item.klass] += item.weight * form.utility
-    return worth[Class.PERIPHERY], worth[Class.FRONTIER]
+    return worth[PackingClass.PERIPHERY], worth[PackingClass.FRONTIER]
 
 
 def lawful(items: Sequence[Item], fixed: int, limit: int) -> Iterator[dict[str, Form | None]]:
@@ -107,7 +111,7 @@ def cases(draw: st.DrawFn, most: int) -> tuple[list[Item], int, int]:
     count = draw(st.integers(0, most))
     ids = [f"u{place}" for place in range(count)]
     form = st.tuples(st.integers(0, 30) | st.integers(1, 8), st.integers(0, 5))
-    klasses = [Class.PERIPHERY] * 5 + [Class.FRONTIER] * 3 + [Class.PINNED, Class.MANDATORY]
+    klasses = [PackingClass.PERIPHERY] * 5 + [PackingClass.FRONTIER] * 3 + [PackingClass.PINNED, PackingClass.MANDATORY]
     made = []
     for id in ids:
         forms = draw(st.lists(form, min_size=1, max_size=3))
@@ -140,7 +144,7 @@ def test_every_packing_obeys_the_laws(case: tuple[list[Item], int, int]) -> None
 
 @settings(max_examples=400, deadline=None)
 @given(cases(most=5))
-@example(([item("a", 30, weight=0), item("b", 10, klass=Class.FRONTIER)], 0, 35))
+@example(([item("a", 30, weight=0), item("b", 10, klass=PackingClass.FRONTIER)], 0, 35))
 def test_a_small_packing_is_proven_best_and_no_periphery_is_lost_for_frontier(
     case: tuple[list[Item], int, int],
 ) -> None:
@@ -221,7 +225,7 @@ def test_big_packings_are_lawful_and_quick(family: str) -> None:
 
 
 def test_everything_is_whole_where_everything_fits() -> None:
-    packing = pack([item("a", 10, 5), item("b", 20, klass=Class.FRONTIER)], fixed=7, limit=37)
+    packing = pack([item("a", 10, 5), item("b", 20, klass=PackingClass.FRONTIER)], fixed=7, limit=37)
     assert names(packing) == {"a": "full", "b": "full"}
     assert (packing.total, packing.free, packing.dropped, packing.proven) == (37, 0, (), True)
 
@@ -231,7 +235,7 @@ def test_nothing_to_pack_is_packed() -> None:
 
 
 @pytest.mark.parametrize("klass", STAYING)
-def test_what_must_stay_is_kept_whole_and_the_rest_makes_room(klass: Class) -> None:
+def test_what_must_stay_is_kept_whole_and_the_rest_makes_room(klass: PackingClass) -> None:
     items = [item("a", 50, 10, weight=9000), item("m", 60, 5, klass=klass, weight=1)]
     packing = pack(items, fixed=0, limit=75)
     assert names(packing) == {"a": "compact", "m": "full"}
@@ -241,7 +245,7 @@ def test_what_a_mandatory_unit_requires_stays_too() -> None:
     items = [
         item("premise", 40, 5, requires=["base"]),
         item("base", 20, 5),
-        item("conclusion", 30, 5, klass=Class.MANDATORY, requires=["premise"]),
+        item("conclusion", 30, 5, klass=PackingClass.MANDATORY, requires=["premise"]),
         item("other", 30, weight=9000),
     ]
     assert names(pack(items, fixed=0, limit=119)) == {
@@ -253,7 +257,7 @@ def test_what_a_mandatory_unit_requires_stays_too() -> None:
 
 
 def test_too_little_room_for_what_must_stay_names_the_missing_tokens_and_the_biggest_units() -> None:
-    items = [item(f"m{size}", size, 1, klass=Class.MANDATORY) for size in (10, 70, 30, 50, 20, 60, 40)]
+    items = [item(f"m{size}", size, 1, klass=PackingClass.MANDATORY) for size in (10, 70, 30, 50, 20, 60, 40)]
     with pytest.raises(BudgetError, match=r"92 too many.*m70 \(70\), m60 \(60\)") as caught:
         pack([*items, item("free", 1000)], fixed=12, limit=200)
     error = pickle.loads(pickle.dumps(caught.value))
@@ -290,14 +294,14 @@ def test_requirements_outside_of_the_units_are_none_of_packing_s_business() -> N
 
 
 def test_no_amount_of_frontier_outweighs_any_periphery() -> None:
-    frontier = [item(f"f{place}", 10, klass=Class.FRONTIER, weight=1_000_000) for place in range(10)]
+    frontier = [item(f"f{place}", 10, klass=PackingClass.FRONTIER, weight=1_000_000) for place in range(10)]
     packing = pack([item("p", 95, 94, weight=1), *frontier], fixed=0, limit=100)
     assert names(packing)["p"] == "full"
-    assert packing.spent[Class.FRONTIER] == 0
+    assert packing.spent[PackingClass.FRONTIER] == 0
 
 
 def test_of_equally_good_peripheries_the_shorter_one_leaves_room_for_the_frontier() -> None:
-    items = [item("long", 50), item("short", 40), item("f", 10, klass=Class.FRONTIER, weight=1)]
+    items = [item("long", 50), item("short", 40), item("f", 10, klass=PackingClass.FRONTIER, weight=1)]
     assert names(pack(items, fixed=0, limit=50)) == {"long": None, "short": "full", "f": "full"}
 
 
@@ -316,7 +320,7 @@ def test_a_unit_worth_nothing_is_shown_where_there_is_room_and_first_to_go() -> 
 
 
 def test_a_form_that_is_longer_and_no_more_use_is_never_chosen_for_its_place() -> None:
-    odd = Item("odd", Class.PERIPHERY, (Form("full", 50, 300), Form("summary", 20, 300), Form("best", 30, 500)))
+    odd = Item("odd", PackingClass.PERIPHERY, (Form("full", 50, 300), Form("summary", 20, 300), Form("best", 30, 500)))
     assert names(pack([odd, item("b", 10)], fixed=0, limit=40)) == {"odd": "best", "b": "full"}
     assert names(pack([odd, item("b", 10)], fixed=0, limit=35)) == {"odd": "summary", "b": "full"}
 
@@ -325,7 +329,7 @@ def test_a_form_that_is_longer_and_no_more_use_is_never_chosen_for_its_place() -
     ("items", "message"),
     [
         ([item("a", 1), item("a", 2)], "twice"),
-        ([Item("a", Class.PERIPHERY, ())], "no form"),
+        ([Item("a", PackingClass.PERIPHERY, ())], "no form"),
     ],
 )
 def test_units_that_cannot_be_packed_are_refused(items: list[Item], message: str) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 import rlm
 from rlm.catalog import catalog as catalog_module
-from rlm.catalog import postings
 from rlm.errors import CompileError
+from rlm.scoring import postings
 from rlm.symbolic.engine import engine
 from tests.compiler.blocks import tool
 from tests.laws.generate import seeded_cases

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rlm
-from rlm.compiler import foreign
-from rlm.compiler.foreign import fence_of
-from rlm.compiler.tokens import counter
+from rlm import fencing as foreign
 from rlm.errors import CompileError, ConfigurationError
+from rlm.fencing import fence_of
+from rlm.tokens.counter import counter
 from tests.compiler.blocks import tool
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -16,10 +16,10 @@ import anyio.to_thread
 import pytest
 
 import rlm
-from rlm.compiler.hearing import TEXT_LIMIT
-from rlm.compiler.likeness import PART
-from rlm.compiler.sensor import _END, PARTS, Embedder, _parts
 from rlm.errors import ConfigurationError
+from rlm.similarity.scores import PART
+from rlm.similarity.sensor import _END, PARTS, Embedder, _parts
+from rlm.similarity.sensor_input import TEXT_LIMIT
 from tests.compiler.blocks import tool
 from tests.plunit import swipl
 from tests.support.bare import FACE

@@ -14,10 +14,10 @@ import pytest
 import rlm
 from bench.attacks import ON_ALL, ON_ONE, Known, attacked, units_of
 from rlm.catalog import catalog as catalog_module
-from rlm.catalog.facts import origin_of
-from rlm.compiler.likeness import TOLD
-from rlm.compiler.sensor import Sensor
+from rlm.model.facts import origin_of
 from rlm.model.unit import Provenance
+from rlm.similarity.scores import TOLD
+from rlm.similarity.sensor import Sensor
 from tests.compiler.blocks import tool
 from tests.support.bare import asked
 

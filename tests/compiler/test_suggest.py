@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import rlm
-from rlm.catalog.suggest import calls_of_traces, propose
 from rlm.errors import CatalogError
+from rlm.mining.relations import calls_of_traces, propose
 from tests.compiler.blocks import tool
 
 PATH = {"type": "object", "properties": {"zipcode": {"type": "string"}}, "required": ["zipcode"]}

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import rlm
-from rlm.compiler import forms
-from rlm.compiler.forms import Blocks
-from rlm.compiler.tokens import counter
+from rlm.compiler import representations as forms
+from rlm.compiler.representations import Blocks
 from rlm.errors import ConfigurationError, UnitError
+from rlm.tokens.counter import counter
 
 LONE = "a\ud800b"
 BAD: dict[str, tuple[dict[str, Any], str]] = {

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rlm
-from rlm.compiler.wire import safe_name, wire_name
 from rlm.errors import CompileError, ToolError
 from rlm.model.unit import checked_id
+from rlm.model.wire_names import safe_name, wire_name
 from tests.compiler.blocks import tool
 
 LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from rlm.runtime.context import bodies, find, view
-from rlm.runtime.context.store import Store
+from rlm.context import bodies, find
+from rlm.context import byte_window as view
+from rlm.context.store import Store
 
 
 @pytest.fixture

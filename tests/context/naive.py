@@ -8,8 +8,8 @@ from functools import cached_property
 
 from hypothesis import strategies as st
 
-from rlm.runtime.context.bodies import Held
-from rlm.runtime.context.context import Context, ContextKind, Document
+from rlm.context.bodies import Held
+from rlm.context.context import Context, ContextKind, Document
 
 PIECES = (
     "a",

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from rlm.context.arguments import ACTIONS, MOST_RESULTS
+from rlm.context.context import Context
+from rlm.context.limits import Limits
+from rlm.context.store import Store
 from rlm.errors import ContextError
-from rlm.runtime.context.arguments import ACTIONS, MOST_RESULTS
-from rlm.runtime.context.context import Context
-from rlm.runtime.context.limits import Limits
-from rlm.runtime.context.store import Store
 
 pytestmark = pytest.mark.anyio
 
@@ -277,7 +277,7 @@ async def test_info_of_a_large_text_is_estimated_until_it_was_counted(store: Sto
 
 
 async def test_tokens_of_info_are_not_below_what_a_tokenizer_counts(store: Store) -> None:
-    from rlm.compiler.tokens import counter
+    from rlm.tokens.counter import counter
 
     text = (Path(__file__).parents[2] / "README.md").read_text()
     store.put(text)

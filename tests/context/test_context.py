@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import rlm
+from rlm.context.context import Context, ContextKind
 from rlm.errors import ConfigurationError, ContextError
-from rlm.runtime.context.context import Context, ContextKind
 
 
 def whole(context: Context) -> bytes:

@@ -13,10 +13,10 @@ from typing import Any
 import anyio
 import pytest
 
+from rlm.context.context import Context
+from rlm.context.limits import Limits
+from rlm.context.store import Store
 from rlm.errors import ContextError
-from rlm.runtime.context.context import Context
-from rlm.runtime.context.limits import Limits
-from rlm.runtime.context.store import Store
 
 pytestmark = pytest.mark.anyio
 
@@ -55,9 +55,9 @@ def python(code: str, *args: object) -> Any:
 MEMORY = """
 import anyio, json, sys
 from rlm.errors import ContextError
-from rlm.runtime.context.context import Context
-from rlm.runtime.context.limits import Limits
-from rlm.runtime.context.store import Store
+from rlm.context.context import Context
+from rlm.context.limits import Limits
+from rlm.context.store import Store
 
 def peak():
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) / 1024
@@ -183,7 +183,7 @@ def working() -> bool:
     for frame in sys._current_frames().values():
         here = frame
         while here is not None:
-            if here.f_code.co_name == "_finished" and "runtime/context" in here.f_code.co_filename:
+            if here.f_code.co_name == "_finished" and "rlm/context" in here.f_code.co_filename:
                 return True
             here = here.f_back  # type: ignore[assignment]
     return False
@@ -254,9 +254,9 @@ async def test_another_file_under_the_name_is_an_error(store: Store, tmp_path: P
 SHRINKING = """
 import anyio, json, os, sys, threading
 from rlm.errors import ContextError
-from rlm.runtime.context.context import Context
-from rlm.runtime.context.limits import Limits
-from rlm.runtime.context.store import Store
+from rlm.context.context import Context
+from rlm.context.limits import Limits
+from rlm.context.store import Store
 
 path, size = sys.argv[1], 8 << 20
 over = threading.Event()

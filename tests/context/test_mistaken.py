@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import rlm
+from rlm.context.mistaken import is_path
 from rlm.providers import ScriptedProvider
-from rlm.runtime.context.mistaken import is_path
 
 FINAL = '{"steps": [{"op": "final", "value": 1}]}'
 
@@ -90,7 +90,7 @@ def test_a_path_under_the_home_folder_is_one_too(monkeypatch: pytest.MonkeyPatch
 
 def test_what_a_plan_puts_into_a_context_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the host's own word is: text of a model must not ask the disk anything."""
-    from rlm.runtime.context.store import Store
+    from rlm.context.store import Store
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -8,9 +8,9 @@ from typing import Any
 import anyio
 import pytest
 
+from rlm.context.context import Context
+from rlm.context.store import Store
 from rlm.errors import ConfigurationError, ContextError
-from rlm.runtime.context.context import Context
-from rlm.runtime.context.store import Store
 
 pytestmark = pytest.mark.anyio
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, combinations
 from typing import Any
 
-from rlm import Class, CompiledContext, State, Unit
-from rlm.compiler.tokens import counter
+from rlm import CompiledContext, PackingClass, State, Unit
 from rlm.model.unit import CALLABLE
+from rlm.tokens.counter import counter
 from tests.laws.brute import closure_of, viable
 from tests.laws.facts import INELIGIBLE, NARROWABLE, Facts, reached
 from tests.laws.reasons import BESIDE, IN, OUT, Explain, Truth
@@ -184,11 +184,11 @@ def packing_laws(view: CompiledContext, facts: Facts) -> Iterator[str]:
 def kept(view: CompiledContext, facts: Facts) -> Iterator[str]:
     """What must stay stays, with all that it needs."""
     chosen = {item.id: item for item in view.selection.chosen}
-    obliged = [id for id, item in chosen.items() if item.klass in (Class.PINNED, Class.MANDATORY)]
+    obliged = [id for id, item in chosen.items() if item.klass in (PackingClass.PINNED, PackingClass.MANDATORY)]
     for id, item in chosen.items():
-        if facts.units[id].pinned and item.klass is not Class.PINNED:
+        if facts.units[id].pinned and item.klass is not PackingClass.PINNED:
             yield f"packing: {id} is pinned and stands in class {item.klass}"
-        if facts.units[id].mandatory and item.klass not in (Class.PINNED, Class.MANDATORY):
+        if facts.units[id].mandatory and item.klass not in (PackingClass.PINNED, PackingClass.MANDATORY):
             yield f"packing: {id} is mandatory and stands in class {item.klass}"
     present = [id for id in chosen if id not in view.packed_out]
     needed = reached(obliged, lambda at: [n for n in facts.needs[at] if n in chosen])
@@ -201,7 +201,7 @@ def kept(view: CompiledContext, facts: Facts) -> Iterator[str]:
 def charged(view: CompiledContext, facts: Facts) -> Iterator[str]:
     """The stages add up; the total is at most the limit, and the tokenizer's count of the very text."""
     ledger = view.ledger
-    by_class = {klass: getattr(ledger, klass.value) for klass in Class}
+    by_class = {klass: getattr(ledger, klass.value) for klass in PackingClass}
     if sum(by_class.values()) + ledger.task + ledger.headings + ledger.framing != ledger.total:
         yield f"packing: the stages of {ledger!r} do not add up"
     if ledger.total > ledger.limit or ledger.limit != view.policy.limit:

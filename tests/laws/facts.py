@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from rlm import Class, CompiledContext, Mode, Policy, Unit
-from rlm.model.turn import Turn
+from rlm import CompiledContext, Mode, PackingClass, Policy, Unit
+from rlm.model.turn import CompileInput
 from rlm.model.unit import CALLABLE, Trust
 
 NARROWABLE = frozenset({"capability_missing", "out_of_scope"})
@@ -20,7 +20,7 @@ INELIGIBLE = frozenset({"denied", "disabled", "unavailable"}) | NARROWABLE
 class Facts:
     """The facts of one compile; ids everywhere."""
 
-    def __init__(self, units: Mapping[str, Unit], policy: Policy, turn: Turn) -> None:
+    def __init__(self, units: Mapping[str, Unit], policy: Policy, turn: CompileInput) -> None:
         self.units = units
         self.policy = policy
         self.turn = turn
@@ -118,7 +118,7 @@ class Facts:
     @cached_property
     def pinned(self) -> list[str]:
         """What must be active: pinned by the host, or admitted as such by something upstream."""
-        admitted = {item.unit for item in self.turn.admitted if item.klass is Class.PINNED}
+        admitted = {item.unit for item in self.turn.admitted if item.klass is PackingClass.PINNED}
         return self.in_order(admitted.union(id for id, unit in self.units.items() if unit.pinned))
 
     @cached_property

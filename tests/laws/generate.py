@@ -296,7 +296,9 @@ def _options(random: Random, ids: list[str], *, admitted: bool) -> dict[str, Any
     if ids and admitted and _chance(random, 0.1):
         unit = random.choice(ids)
         premises = [id for id in _some(random, ids, 0.15) if id != unit]
-        options["admitted"] = [rlm.Admitted(unit=unit, klass=random.choice(list(rlm.Class)), premises=premises)]
+        options["admitted"] = [
+            rlm.Preselected(unit=unit, klass=random.choice(list(rlm.PackingClass)), premises=premises)
+        ]
     if ids and admitted and _chance(random, 0.1):
         options["retained"] = [random.choice(ids)]
     if _chance(random, 0.1):

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from rlm import CompiledContext, Unit
-from rlm.catalog.facts import origin_of
+from rlm.model.facts import origin_of
 from rlm.model.wire_schema import refusal
 from tests.laws.brute import viable
 from tests.laws.facts import Facts

@@ -11,7 +11,7 @@ from typing import Any
 
 import rlm
 from rlm.errors import CompileError
-from rlm.model.turn import Turn
+from rlm.model.turn import CompileInput
 from tests.laws.brute import Evidence, ImpossibleError, Reading, select, viable
 from tests.laws.checker import violations
 from tests.laws.facts import Facts, reached
@@ -44,7 +44,7 @@ class Surveyed:
 def facts_of(case: Case) -> Facts:
     """The facts of a case that need no view."""
     options = {name: value for name, value in case.options.items() if name != "tools"}
-    turn = Turn(text=case.text, **options)
+    turn = CompileInput(text=case.text, **options)
     return Facts({unit.id: unit for unit in case.units}, case.policy, turn)
 
 

@@ -44,7 +44,7 @@ def test_there_are_many_catalogs_full_of_trouble(surveyed: list[Surveyed]) -> No
     wanted = [
         *("cycle", "conflict", "supersession chain", "denied dependency", "tight budget", "text system", "text data"),
         *("pinned_conflict", "pinned_blocked", "selected_conflict", "over_budget"),
-        *(f"class {klass}" for klass in rlm.Class),
+        *(f"class {klass}" for klass in rlm.PackingClass),
         *(f"state {state}" for state in rlm.State),
         *(f"reason {kind}" for kind in ReasonKind if kind not in ELSEWHERE),
     ]

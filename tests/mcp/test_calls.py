@@ -123,7 +123,7 @@ def test_any_event_loop_may_call(stdio: rlm.Catalog) -> None:
 
 
 def test_a_plan_calls_a_servers_tool(stdio: rlm.Catalog) -> None:
-    from rlm.runtime.complete import run_plan
+    from rlm.api.complete import run_plan
 
     plan = {
         "steps": [

@@ -205,7 +205,7 @@ def test_no_callable_enters_a_unit_or_a_snapshot(stdio: rlm.Catalog) -> None:
     import json
     import pickle
 
-    from rlm.catalog.facts import said_of
+    from rlm.model.facts import said_of
 
     assert len(stdio.registry) > 0
     for unit in stdio.snapshot().units.values():

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rlm.errors import ConfigurationError
-from rlm.runtime.plan import Estimate, PlanLimits, Prices, preflight, worst_case
-from rlm.runtime.plan.cost import MEASURES
+from rlm.plan import Estimate, PlanLimits, Prices, preflight, worst_case
+from rlm.plan.cost import MEASURES
 from tests.plan.world import FRAME, World, add, ended, final, plan, var
 
 ASK = {"op": "model", "prompt": "?", "bind": "said"}

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlm.runtime.plan import PlanError, Scope, evaluate, sizes
-from rlm.runtime.plan.expressions import form_of, keys_of, pieces, text
-from rlm.runtime.plan.problems import joined
-from rlm.runtime.plan.sizes import bounded
+from rlm.plan import PlanError, Scope, evaluate, sizes
+from rlm.plan.expressions import form_of, keys_of, pieces, text
+from rlm.plan.problems import joined
+from rlm.plan.sizes import bounded
 from tests.plan.world import refusal
 
 SCOPE = Scope(

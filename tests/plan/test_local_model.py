@@ -9,9 +9,9 @@ import anyio
 import jsonschema
 import pytest
 
+from rlm.plan import Frame, grammar_text, plan_schema, read
 from rlm.providers import LocalProvider, ProviderRequest
-from rlm.runtime import gate
-from rlm.runtime.plan import Frame, grammar_text, plan_schema, read
+from rlm.sending import gate
 from tests.plan.test_reply import LEAF, MODEL_FRAME
 from tests.plan.world import refusal
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rlm.model.plan import PlanLimits
-from rlm.runtime.plan import (
+from rlm.plan import (
     Failed,
     Final,
     Outcome,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rlm.errors import ToolError
-from rlm.runtime.plan import Failed, Final, Observe, PlanLimits
+from rlm.plan import Failed, Final, Observe, PlanLimits
 from tests.plan.world import FRAME, LOG, World, add, ended, final, value, var
 
 FAIL = {"op": "tool", "name": "fail", "args": {"when": {"var": "it"}}, "bind": "never"}

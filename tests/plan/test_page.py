@@ -12,9 +12,9 @@ import anyio
 import pytest
 
 from rlm.model.plan import OPS, REDUCTIONS
-from rlm.runtime.plan import Execution, Final, Observe, Scope, validate
-from rlm.runtime.plan.expressions import FORMS
-from rlm.runtime.plan.grammar import FIELDS
+from rlm.plan import Execution, Final, Observe, Scope, validate
+from rlm.plan.expressions import FORMS
+from rlm.plan.grammar import FIELDS
 from tests.docs.pages import ROOT, blocks
 
 PAGE = "docs/plans.md"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlm.runtime.plan import PlanError, normalise, parse
+from rlm.plan import PlanError, normalise, parse
 from tests.plan.world import refusal
 
 STEP = {"op": "final", "value": '  two  spaces\n{not} a "plan" { } ```json'}

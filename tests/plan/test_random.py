@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from rlm.errors import ToolError
-from rlm.runtime.plan import (
+from rlm.plan import (
     Execution,
     Failed,
     Final,

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from rlm.errors import RlmError, ToolError
-from rlm.runtime.plan import Execution, Failed, Final, Scope, current_step, run
+from rlm.plan import Execution, Failed, Final, Scope, current_step, run
 from tests.plan.world import INPUTS, Stopped, World, add, final, plan, var
 
 pytestmark = pytest.mark.anyio

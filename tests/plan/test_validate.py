@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rlm.errors import ConfigurationError
 from rlm.model.plan import OPS
-from rlm.runtime.plan import Frame, PlanError, PlanLimits, PlanProblem, read, validate
+from rlm.plan import Frame, PlanError, PlanLimits, PlanProblem, read, validate
 from tests.plan.world import FRAME, add, final, kinds, plan, problems, refusal, var
 
 END = final(1)

@@ -8,10 +8,10 @@ from typing import Any
 
 import anyio
 
+from rlm.context.arguments import ACTIONS
+from rlm.context.store import Store
 from rlm.errors import RlmError, ToolError
-from rlm.runtime.context.arguments import ACTIONS
-from rlm.runtime.context.store import Store
-from rlm.runtime.plan import Ending, Execution, Frame, PlanError, PlanProblem, Prompt, Scope, ValidPlan, validate
+from rlm.plan import Ending, Execution, Frame, PlanError, PlanProblem, Prompt, Scope, ValidPlan, validate
 
 LOG = "10:00 INFO start\n10:01 ERROR disk full\n10:02 INFO retry\n10:03 ERROR disk full\n10:04 INFO stop\n"
 

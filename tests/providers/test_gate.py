@@ -14,7 +14,7 @@ import pytest
 import rlm
 from rlm.errors import ConfigurationError, ProviderError
 from rlm.providers import OpenAIProvider, ProviderRequest
-from rlm.runtime import gate
+from rlm.sending import gate
 from tests.support.loopback import Loopback, fails, stalls
 
 SOURCES = sorted(Path(rlm.__file__).parent.rglob("*.py"))
@@ -121,7 +121,7 @@ def test_only_the_gate_calls_a_providers_send() -> None:
         if (calls := list(calls_of_send(ast.parse(path.read_text("utf-8")))))
     }
     found = {name.partition("rlm/")[2] or name: calls for name, calls in found.items()}
-    assert found.pop("runtime/gate.py") == ["provider.send"]
+    assert found.pop("sending/gate.py") == ["provider.send"]
     assert found.pop("providers/local.py") == ["endpoint.send"]
     found = {name: calls for name, calls in found.items() if not name.startswith("tools/mcp/")}  # streams, no provider
     assert all(set(calls) == {"gate.send"} for calls in found.values()), found

@@ -19,7 +19,7 @@ import pytest
 
 from rlm.errors import ProviderError
 from rlm.providers import LocalProvider, ProviderReply, ProviderRequest, llama
-from rlm.runtime import gate
+from rlm.sending import gate
 
 pytest.importorskip("xllamacpp")
 pytestmark = pytest.mark.anyio

@@ -22,12 +22,12 @@ import pytest
 import rlm
 from rlm.boundary import error_from
 from rlm.compiler import rules
+from rlm.context.store import Store
 from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError, ToolError
 from rlm.providers import ScriptedProvider
 from rlm.providers.base import ProviderReply
-from rlm.runtime import gate
-from rlm.runtime.context.store import Store
-from rlm.runtime.trace import Trace
+from rlm.sending import gate
+from rlm.trace.writer import Trace
 from tests.runtime.actors import final, model, plan, tool, var
 
 OK = plan(final("ok"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rlm
-from rlm.compiler.foreign import message, rows_block, text_block, text_row, value_block
+from rlm.fencing import message, rows_block, text_block, text_row, value_block
 from tests.runtime.actors import Cast, child, final, model, observe, part_of, plan, provider, tool, var
 from tests.support.foreign import HIDING, Part, blocks_of, forged, parts_of, words_of
 from tests.support.loopback import Loopback, Request

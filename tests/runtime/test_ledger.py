@@ -11,13 +11,13 @@ from rlm.errors import ConfigurationError, RunError
 from rlm.model.budget import Budget
 from rlm.providers.base import Usage
 from rlm.providers.prices import Price
-from rlm.runtime.ledger import LEAST_OUTPUT, Account
+from rlm.sending.run_budget import LEAST_OUTPUT, RunBudget
 
 DEAR = Price(input_per_million=1_000_000, output_per_million=1_000_000)
 
 
 def account(**fields):
-    return Account(Budget(**fields))
+    return RunBudget(Budget(**fields))
 
 
 def test_a_reservation_is_the_input_and_the_smaller_of_reserve_and_rest():
@@ -129,7 +129,7 @@ def test_no_cap_is_ever_broken_by_what_keeps_to_its_limit(steps, cap, priced):
     """Whatever is reserved, settled and given back in whatever order: as long as replies keep to the limit that they
     were sent with, no account goes over its cap, and what is spent is what was said."""
     price = Price(input_per_million=1000, output_per_million=2000) if priced else None
-    root = Account(Budget(max_total_tokens=cap, max_cost_usd=0.5, max_model_calls=20))
+    root = RunBudget(Budget(max_total_tokens=cap, max_cost_usd=0.5, max_model_calls=20))
     child = root.child(Budget(max_total_tokens=cap // 2, max_cost_usd=0.5))
     accounts = {"root": root, "child": child, "other": root.child()}
     said = 0

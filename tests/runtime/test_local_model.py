@@ -16,7 +16,7 @@ import pytest
 
 import rlm
 from rlm.providers import LocalProvider, ProviderReply, ProviderRequest
-from rlm.runtime.trace import Record
+from rlm.trace.writer import Record
 
 pytest.importorskip("xllamacpp")
 

@@ -7,11 +7,11 @@ import time
 import pytest
 
 import rlm
+from rlm.agent.options import Options
+from rlm.agent.toolbox import Toolbox
 from rlm.errors import ConfigurationError
 from rlm.model.plan import PlanError
 from rlm.providers import ScriptedProvider
-from rlm.runtime.options import Options
-from rlm.runtime.toolbox import Toolbox
 from tests.runtime.actors import final, observe, plan
 
 WRONG = [

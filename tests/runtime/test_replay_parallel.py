@@ -13,7 +13,7 @@ import rlm
 from rlm.errors import ConfigurationError, ProviderError
 from rlm.providers import ScriptedProvider
 from rlm.providers.base import Usage
-from rlm.runtime.trace import Record
+from rlm.trace.writer import Record
 from tests.runtime.actors import child, final, model, observe, plan, tool, var
 from tests.runtime.test_twins import task_of
 

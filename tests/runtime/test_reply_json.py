@@ -9,9 +9,9 @@ import time
 import pytest
 
 import rlm
+from rlm.plan import PlanError, parse
+from rlm.plan.reply_json import is_quoted, read_value, scan, squeezed, without_thoughts
 from rlm.providers import ScriptedProvider
-from rlm.runtime.plan import PlanError, parse
-from rlm.runtime.reply_json import is_quoted, read_value, scan, squeezed, without_thoughts
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 FOUR = {"n": 4}

@@ -14,7 +14,7 @@ import pytest
 import rlm
 from rlm.errors import ConfigurationError
 from rlm.providers import ScriptedProvider
-from rlm.runtime.trace import Record
+from rlm.trace.writer import Record
 from tests.acceptance.shelf import marker, tool
 from tests.runtime.actors import Cast, child, final, model, observe, parts, plan, provider, var
 from tests.runtime.actors import tool as call
@@ -194,7 +194,7 @@ def test_every_evidence_of_the_host_is_there_in_a_replay(catalog, tmp_path):
         "signals": {"mood": "calm"},
         "history": ["the thing of number 3"],
         "needs": ["number 4"],
-        "admitted": [rlm.Admitted(unit="tool:plain_7")],
+        "admitted": [rlm.Preselected(unit="tool:plain_7")],
     }
     script = ScriptedProvider([plan(final(1))])
     rlm.complete("hi", model=script, catalog=catalog, prompt_compile_options=evidence, trace=tmp_path / "run.jsonl")

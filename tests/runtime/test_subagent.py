@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 import rlm
+from rlm.agent.agent import Agent
+from rlm.agent.subagent import SubagentTimeouts, resolved
 from rlm.errors import ConfigurationError, DelegationError, TimeoutPolicyError
 from rlm.providers.scripted import ScriptedProvider
-from rlm.runtime.agent import Agent
-from rlm.runtime.subagent import SubagentTimeouts, resolved
 from rlm.tools.execute import execute
 from tests.runtime.actors import BUNDLED, Cast, final, model, observe, part_of, parts, plan, provider, tool, var
 from tests.support.loopback import answers, fails, stalls

@@ -23,9 +23,9 @@ import anyio
 import pytest
 
 import rlm
-from rlm.runtime.agent import Agent
-from rlm.runtime.ledger import Account
-from rlm.runtime.run import Run
+from rlm.agent.agent import Agent
+from rlm.agent.run import Run
+from rlm.sending.run_budget import RunBudget
 from tests.runtime.actors import final, model, part_of, plan, provider, tool, var
 from tests.support.loopback import Answer, Line, Loopback, Reply, Request, answers, drops, fails, raw, resets, stalls
 
@@ -152,20 +152,20 @@ def roots(monkeypatch: pytest.MonkeyPatch) -> list[Agent]:
 
 
 @pytest.fixture
-def accounts(monkeypatch: pytest.MonkeyPatch) -> list[Account]:
+def accounts(monkeypatch: pytest.MonkeyPatch) -> list[RunBudget]:
     """Every account but the roots'."""
-    made: list[Account] = []
-    original = Account.child
+    made: list[RunBudget] = []
+    original = RunBudget.child
 
-    def child(self: Account, budget: Any = None) -> Account:
+    def child(self: RunBudget, budget: Any = None) -> RunBudget:
         made.append(original(self, budget))
         return made[-1]
 
-    monkeypatch.setattr(Account, "child", child)
+    monkeypatch.setattr(RunBudget, "child", child)
     return made
 
 
-def test_200_subagents_at_once_three_deep(roots: list[Agent], accounts: list[Account]) -> None:
+def test_200_subagents_at_once_three_deep(roots: list[Agent], accounts: list[RunBudget]) -> None:
     seeds = iter(range(10**6))
     met: Counter[str] = Counter()
     ends = time.monotonic() + SECONDS
@@ -185,7 +185,7 @@ def test_200_subagents_at_once_three_deep(roots: list[Agent], accounts: list[Acc
         assert met["cancelled runs"] >= 2
 
 
-async def one_round(seed: int, runs: int, roots: list[Agent], accounts: list[Account]) -> Counter[str]:
+async def one_round(seed: int, runs: int, roots: list[Agent], accounts: list[RunBudget]) -> Counter[str]:
     """Runs side by side that have 200 subagents between them; in some rounds the host cancels one of the runs."""
     random = Random(seed)
     watched = [Watched() for _ in range(runs)]

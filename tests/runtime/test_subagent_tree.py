@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 import rlm
+from rlm.agent.agent import Agent
+from rlm.agent.subagent import SubagentTimeouts, resolved
 from rlm.providers.scripted import ScriptedProvider
-from rlm.runtime.agent import Agent
-from rlm.runtime.subagent import SubagentTimeouts, resolved
-from rlm.runtime.trace import Record
+from rlm.trace.writer import Record
 from tests.runtime.actors import Cast, child, final, model, observe, part_of, parts, plan, provider, tool, var
 from tests.support.loopback import answers, fails, stalls
 

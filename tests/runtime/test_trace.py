@@ -13,8 +13,8 @@ import rlm
 from rlm.errors import ConfigurationError
 from rlm.providers import ScriptedProvider
 from rlm.providers.base import Usage
-from rlm.runtime.record import MOST_COPIED
-from rlm.runtime.trace import Record
+from rlm.trace.host import MOST_COPIED
+from rlm.trace.writer import Record
 from tests.runtime.actors import Cast, child, final, model, observe, plan, provider, tool, var
 from tests.support.loopback import Loopback, fails, stalls
 
@@ -217,7 +217,7 @@ def test_host_rules_and_admitted_units_are_replayed(server, tmp_path):
             model=provider(server, "openai"),
             catalog=catalog,
             policy=rlm.Policy(rules=rules),
-            prompt_compile_options={"admitted": [rlm.Admitted(unit="skill:odd")], "signals": {"mood": "calm"}},
+            prompt_compile_options={"admitted": [rlm.Preselected(unit="skill:odd")], "signals": {"mood": "calm"}},
             trace=tmp_path / "r.jsonl",
         )
     assert "ODD" in server.requests[0].all_text

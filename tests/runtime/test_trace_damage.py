@@ -11,10 +11,10 @@ import rlm
 from rlm.errors import ConfigurationError, RlmError
 from rlm.providers import ScriptedProvider
 from rlm.providers.base import Usage
-from rlm.runtime.events import EVENTS, problem_of_event
-from rlm.runtime.record import Host
-from rlm.runtime.replay import Replay
-from rlm.runtime.trace import Record
+from rlm.trace.events import EVENTS, problem_of_event
+from rlm.trace.host import Host
+from rlm.trace.replay import Replay
+from rlm.trace.writer import Record
 from tests.runtime.actors import final, model, observe, plan, tool, var
 
 

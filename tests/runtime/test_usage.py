@@ -15,10 +15,10 @@ from rlm.model.budget import Budget
 from rlm.providers import AnthropicProvider, OpenAIProvider, ProviderReply, ProviderRequest, ScriptedProvider
 from rlm.providers.base import Usage
 from rlm.providers.prices import Price
-from rlm.runtime import gate
-from rlm.runtime.bill import Bill
-from rlm.runtime.gate import Passage
-from rlm.runtime.ledger import Account
+from rlm.sending import gate
+from rlm.sending.charges import Bill
+from rlm.sending.gate import Passage
+from rlm.sending.run_budget import RunBudget
 from tests.support.loopback import Loopback
 from tests.support.replies import replies_json
 
@@ -72,7 +72,7 @@ def reply(wire: str, usage: Any) -> dict[str, Any]:
     return {"choices": [{"message": {"content": TEXT}, "finish_reason": "stop"}], "usage": usage}
 
 
-async def charged(providers: list[Any], account: Account, rounds: int) -> list[tuple[ProviderReply, Bill]]:
+async def charged(providers: list[Any], account: RunBudget, rounds: int) -> list[tuple[ProviderReply, Bill]]:
     """Send so many requests; each reply with its bill."""
     bills: list[tuple[ProviderReply, Bill]] = []
 
@@ -97,7 +97,7 @@ def test_250_random_usages_of_a_wire_are_charged_at_the_greater_of_both_counts(w
         told.append((openai_usage if wire == "openai" else anthropic_usage)(rng))
         return replies_json(reply(wire, told[-1]))
 
-    root = Account(Budget(max_total_tokens=10**9, max_cost_usd=10**6, max_model_calls=10**6))
+    root = RunBudget(Budget(max_total_tokens=10**9, max_cost_usd=10**6, max_model_calls=10**6))
     with Loopback(answer) as server:
         made = OpenAIProvider("m", server.url) if wire == "openai" else AnthropicProvider("m", server.anthropic_url)
         bills = anyio.run(charged, [made], root.child(), 250)
@@ -145,7 +145,7 @@ def test_a_figure_that_cannot_be_right_is_charged_at_the_reservation_with_a_find
     with Loopback(
         lambda _: replies_json(reply("openai", {"prompt_tokens": 310, "completion_tokens": value}))
     ) as server:
-        account = Account(Budget())
+        account = RunBudget(Budget())
         ((_, bill),) = anyio.run(charged, [OpenAIProvider("m", server.url)], account, 1)
     assert (bill.charged.input_tokens, bill.charged.output_tokens) == (310, LIMIT)
     assert bill.reported.output_tokens == 0
@@ -220,7 +220,7 @@ def test_a_budget_counts_what_is_charged_and_not_what_a_server_says() -> None:
 )
 def test_the_usage_of_a_failed_answer_is_charged(status: int, usage: Any, taken: tuple[int, int]) -> None:
     failure = replies_json({"error": {"code": 502, "message": "x"}, "usage": usage}, status)
-    account = Account(Budget())
+    account = RunBudget(Budget())
     with Loopback(lambda _: failure) as server, pytest.raises(ProviderError) as raised:
         anyio.run(charged, [OpenAIProvider("m", server.url)], account, 1)
     assert raised.value.kind == "server_error"
@@ -232,7 +232,7 @@ def test_the_usage_of_a_failed_answer_is_charged(status: int, usage: Any, taken:
 
 def test_an_error_inside_a_reply_costs_the_text_that_came_and_not_the_whole_limit() -> None:
     answer = {"choices": [{"message": {"content": "part"}, "finish_reason": "error"}]}
-    account = Account(Budget())
+    account = RunBudget(Budget())
     with Loopback(lambda _: replies_json(answer)) as server, pytest.raises(ProviderError):
         anyio.run(charged, [OpenAIProvider("m", server.url)], account, 1)
     assert (account.charged.input_tokens, account.charged.output_tokens) == (OWN_INPUT, 4)

@@ -8,9 +8,9 @@ import threading
 import pytest
 
 import rlm
+from rlm.agent.agent import Agent
 from rlm.providers import ScriptedProvider
 from rlm.providers.base import Usage
-from rlm.runtime.agent import Agent
 from rlm.sync import run_sync
 from tests.runtime.actors import child, final, plan, tool, var
 from tests.runtime.test_twins import side_by_side, task_of

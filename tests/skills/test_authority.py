@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import rlm
 import rlm.skills
-from rlm.catalog.facts import facts_of
+from rlm.model.facts import facts_of
 from rlm.skills import Verdict
 from tests.skills.shelf import text, write
 
@@ -182,7 +182,7 @@ def test_k02_nothing_in_the_skill_code_scores_ranks_chooses_or_packs(path: Path)
     }
     ours = {name for name in imported if name.startswith("rlm.")}
     assert {name.split(".")[1] for name in ours} <= {"skills", "errors", "files", "model", "resources"}
-    assert not {name for name in ours if name.startswith("rlm.model.")} - {"rlm.model.base", "rlm.model.given"}
+    assert not {name for name in ours if name.startswith("rlm.model.")} - {"rlm.model.base", "rlm.model.arguments"}
     assert not [name for name in names_in(tree) if any(word in name.lower() for word in CHOOSING)]
 
 

@@ -23,7 +23,7 @@ from rlm.tools.cancellation import Cancellation
 from rlm.tools.outcome import Status
 from rlm.tools.result import projected
 from rlm.tools.schema import check_of
-from rlm.tools.tool import Projection
+from rlm.tools.tool import ResultForm
 from rlm.tools.work import Workers
 from tests.tools.calls import ALLOW, call, kind
 from tests.tools.handlers import Box
@@ -530,7 +530,7 @@ async def test_a_result_over_the_limit_is_an_error_or_a_projection_that_says_so(
     assert outcome.error["detail"] == {"tool": "tool:give", "bytes": size, "limit": 1000}
 
     head = await call(large("head", rows))
-    assert (head.bytes, head.projection) == (size, Projection.HEAD)
+    assert (head.bytes, head.projection) == (size, ResultForm.HEAD)
     assert {**head.value, "head": None} == {"projection": "head", "truncated": True, "bytes": size, "head": None}
     assert 10 < len(head.value["head"]) < 100
     assert head.value["head"] == rows[: len(head.value["head"])]
@@ -552,7 +552,7 @@ async def test_the_head_of_an_object_keeps_what_is_small() -> None:
 
 async def test_a_result_at_the_limit_is_given_whole() -> None:
     assert (await call(large("head", "x" * 998))).value == "x" * 998
-    assert (await call(large("head", "x" * 999))).projection is Projection.HEAD
+    assert (await call(large("head", "x" * 999))).projection is ResultForm.HEAD
 
 
 JSON = st.recursive(
@@ -565,7 +565,7 @@ JSON = st.recursive(
 @hypothesis.given(JSON, st.sampled_from(["head", "count", "schema"]), st.integers(512, 2000))
 def test_a_projection_is_never_over_the_limit_and_a_shape_is_true(value: Any, projection: str, limit: int) -> None:
     size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
-    shown = projected(value, size, Projection(projection), limit)
+    shown = projected(value, size, ResultForm(projection), limit)
     assert len(json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode()) <= limit
     if projection == "schema":
         assert check_of(shown["schema"], "test").problem(value) is None

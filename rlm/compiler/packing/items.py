@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rlm.model.turn import Class
+from rlm.model.turn import PackingClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Item:
     """One active unit. ``forms``: the full one first; ``requires`` may be cyclic; ``weight`` in thousandths."""
 
     id: str
-    klass: Class
+    klass: PackingClass
     forms: tuple[Form, ...]
     requires: tuple[str, ...] = ()
     weight: int = 1000

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlm.compiler.packing.exchange import exchange
-from rlm.compiler.packing.losses import Block, Losses, Stage
+from rlm.compiler.packing.losses import LossBlock, Losses, Stage
 from rlm.compiler.packing.pricing import NOT_KEPT, Answer, Base, Graph, Part, graph_of, relax, settle_ties
 
 WORK, WORK_PER_NODE = 5_000, 25
@@ -128,7 +128,7 @@ class _Search:
         if best:
             self.answer = self.trace(history[: best[0]], best[1])
 
-    def ahead(self, blocks: list[Block], gap: int) -> list[Ahead]:
+    def ahead(self, blocks: list[LossBlock], gap: int) -> list[Ahead]:
         """Per block, what is the least that this or a later one can lose."""
         up, down, least = self.base.num, gap, gap
         found = [(up, down, 0)]

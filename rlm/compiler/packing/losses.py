@@ -29,7 +29,7 @@ class Stage:
 
 
 @dataclass(slots=True)
-class Block:
+class LossBlock:
     """One component: its decisions, and what a departure in it loses at least: per token more, per token less, at
     all."""
 
@@ -46,7 +46,7 @@ class Losses:
         self.graph, self.base, self.shift = graph, base, shift
         self.later, self.closing = _hindsight(graph, base)
 
-    def block(self, nodes: list[int]) -> Block:
+    def block(self, nodes: list[int]) -> LossBlock:
         """A component with the least that a departure in it can lose: per token more, per token less, and at all."""
         stages = [Stage(node, part) for node in nodes for part in range(len(self.graph.parts[node]))]
         up = down = least = FAR
@@ -57,7 +57,7 @@ class Losses:
                     up = min(up, loss // tokens)
                 elif tokens < 0:
                     down = min(down, loss // -tokens)
-        return Block(up, down, least, stages)
+        return LossBlock(up, down, least, stages)
 
     def departures(self, node: int) -> Iterator[tuple[int, int]]:
         """What a node can do alone: its loss and the tokens it adds."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rlm.compiler.packing.fitting import Fitting
 from rlm.compiler.packing.items import Item
-from rlm.model.turn import Class
+from rlm.compiler.packing.packer import Fitting
+from rlm.model.turn import PackingClass
 
 
 def prefer_earlier(fitting: Fitting) -> None:
     """Let earlier twins take over the fuller forms of later ones."""
-    groups: dict[tuple[Class, int, tuple[int, ...]], list[Item]] = {}
+    groups: dict[tuple[PackingClass, int, tuple[int, ...]], list[Item]] = {}
     for item in fitting.optional:
         key = item.klass, item.weight, tuple([form.utility for form in item.forms])
         groups.setdefault(key, []).append(item)

@@ -15,13 +15,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rlm.errors import ConfigurationError, ToolError
-from rlm.model.given import instance
+from rlm.model.arguments import instance
 from rlm.model.unit import Trust, Unit
 from rlm.model.versions import installed, satisfies
 from rlm.sync import run_sync
 from rlm.tools.mcp.config import HTTPServer, MCPLimits, checked_name, server_of
 from rlm.tools.mcp.home import Gone, Home
-from rlm.tools.mcp.listing import Finding, Listing, ServerTool, finding
+from rlm.tools.mcp.listing import Finding, ServerListing, ServerTool, finding
 from rlm.web.proxies import proxy_for
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class MCPClient:
         self.name = checked_name(name)
         self.limits = MCPLimits() if limits is None else instance("limits", limits, MCPLimits)
         self._server = server_of(name, server)
-        self._nothing = Listing(name, Unit(f"mcp_server:{name}", trust=Trust.STRANGER, available=False))
+        self._nothing = ServerListing(name, Unit(f"mcp_server:{name}", trust=Trust.STRANGER, available=False))
         self._listeners: list[Listener] = []
         self._guard = threading.Lock()
         self._home: Home | None = None
@@ -83,7 +83,7 @@ class MCPClient:
         return "it was not opened" if self._connection is None else self._connection.problem
 
     @property
-    def listing(self) -> Listing:
+    def listing(self) -> ServerListing:
         """What the server offered when it was last asked."""
         return self._nothing if self._connection is None else self._connection.listing
 
@@ -223,11 +223,11 @@ class MCPClient:
         """As ``aresource``, for callers that wait."""
         return run_sync(self.aresource, name)
 
-    async def arefresh(self) -> Listing:
+    async def arefresh(self) -> ServerListing:
         """Read anew what the server offers. Raises: as ``acall``."""
         return await self._there(lambda connection: connection.asked(connection.relisted, 2))
 
-    def refresh(self) -> Listing:
+    def refresh(self) -> ServerListing:
         """As ``arefresh``, for callers that wait."""
         return run_sync(self.arefresh)
 

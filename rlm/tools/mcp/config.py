@@ -24,8 +24,8 @@ from pydantic import Field, SecretStr
 
 from rlm import files
 from rlm.errors import ConfigurationError, FileError, did_you_mean, nearest, warn
+from rlm.model.arguments import checked_path
 from rlm.model.base import Noun
-from rlm.model.given import checked_path
 
 MAX_CONFIG_BYTES = 1024 * 1024
 MAX_NAME = 100

@@ -22,8 +22,8 @@ from rlm.model.message import Message
 from rlm.tools.mcp.codes import FORBIDDEN, REFUSED, TOO_LARGE, UNAUTHORIZED, UNREADABLE
 from rlm.tools.mcp.config import MCPLimits, ServerConfig, leaves
 from rlm.tools.mcp.content import ResourceContent, contents_of, messages_of, reason_of, value_of
-from rlm.tools.mcp.listing import Listing, ServerTool
-from rlm.tools.mcp.session import Session, is_broken_off, is_fault, is_safe_again, line_of, opened
+from rlm.tools.mcp.listing import ServerListing, ServerTool
+from rlm.tools.mcp.session import ServerSession, is_broken_off, is_fault, is_safe_again, line_of, opened
 from rlm.tools.result import RESULT_SECONDS
 from rlm.tools.schema import check_of
 from rlm.web.logs import secrets_in_logs
@@ -62,7 +62,7 @@ class Connection:
     """
 
     def __init__(
-        self, name: str, server: ServerConfig, limits: MCPLimits, listing: Listing, told: Callable[[], None]
+        self, name: str, server: ServerConfig, limits: MCPLimits, listing: ServerListing, told: Callable[[], None]
     ) -> None:
         self.name, self.limits = name, limits
         self.listing = listing
@@ -76,7 +76,7 @@ class Connection:
         self._secrets = Secrets(server.secrets)
         self._told = told
         self._shown = (False, listing)
-        self._session: Session | None = None
+        self._session: ServerSession | None = None
         self._scope: anyio.CancelScope | None = None
         self._changed: anyio.Event
         self._kick: anyio.Event
@@ -84,7 +84,7 @@ class Connection:
     # -- asking -------------------------------------------------------------------------------------
 
     async def called(self, tool: ServerTool, arguments: Mapping[str, Any], attempts: int) -> Any:
-        async def ask(session: Session) -> Any:
+        async def ask(session: ServerSession) -> Any:
             self._check_current(tool)
             return await session.call(tool.name, arguments)
 
@@ -139,7 +139,7 @@ class Connection:
             raise self._error("input_required", f"resource {name} asks the user something")
         return contents_of(result, self.limits.max_content_bytes, known.unit.id if known is not None else uri)
 
-    async def asked(self, ask: Callable[[Session], Awaitable[T]], attempts: int) -> T:
+    async def asked(self, ask: Callable[[ServerSession], Awaitable[T]], attempts: int) -> T:
         """An answer; asked for anew where that does nothing twice, or where ``attempts`` allow it."""
         tried = 0
         while True:
@@ -159,7 +159,7 @@ class Connection:
             except pydantic.ValidationError:
                 raise self._error("invalid_result", "its answer is none that the protocol knows") from None
 
-    async def _is_fault(self, session: Session, problem: Any) -> bool:
+    async def _is_fault(self, session: ServerSession, problem: Any) -> bool:
         """Whether the line failed; otherwise the error is the server's answer."""
         if not is_fault(problem):
             return False
@@ -186,7 +186,7 @@ class Connection:
             return self._error("mcp_error", said)
         return self._error("mcp_error", f"it answered with error {problem.code}: {said}", code=problem.code)
 
-    async def _up(self) -> Session:
+    async def _up(self) -> ServerSession:
         """The session, which is waited for where there is none."""
         self._kick.set()
         with anyio.move_on_after(self.limits.reconnect_seconds):
@@ -198,7 +198,7 @@ class Connection:
                 return self._session
         raise self._error("not_connected", self.problem or "the connection is being made anew")
 
-    async def _settled(self, session: Session) -> None:
+    async def _settled(self, session: ServerSession) -> None:
         """Wait until a session that is over is put away."""
         with anyio.move_on_after(self.limits.reconnect_seconds):
             while self._session is session and session.over.is_set():
@@ -243,7 +243,7 @@ class Connection:
     async def _lived(self) -> str:
         """Connect and stay connected; why that came to an end."""
         line = line_of(self._server)
-        session = Session(self.name, self.limits, line, self._secrets)
+        session = ServerSession(self.name, self.limits, line, self._secrets)
         deadline = anyio.current_time() + self.limits.connect_seconds
         with anyio.CancelScope(deadline=deadline) as self._scope:
             try:
@@ -258,7 +258,7 @@ class Connection:
             return self._described(TimeoutError(f"no answer within {self.limits.connect_seconds:g} s"), line)
         return self._described(None, line)
 
-    async def _stayed(self, session: Session) -> None:
+    async def _stayed(self, session: ServerSession) -> None:
         """Follow the server's changes until the session is over."""
         self._session = session
         self._tell(connected=True, problem="")
@@ -275,7 +275,7 @@ class Connection:
         self._session = None
         self._tell(connected=False, problem=session.line.trouble or "the connection broke")
 
-    async def _follow(self, session: Session) -> None:
+    async def _follow(self, session: ServerSession) -> None:
         """Read the lists anew when they changed; not faster than that takes."""
         while True:
             await session.stale.wait()
@@ -287,7 +287,7 @@ class Connection:
                     return
             await anyio.sleep(max(LEAST_PAUSE, anyio.current_time() - began))
 
-    async def relisted(self, session: Session) -> Listing:
+    async def relisted(self, session: ServerSession) -> ServerListing:
         listing = await session.listed(self.listing)
         if listing != self.listing:
             self.listing = listing

@@ -56,7 +56,7 @@ class ServerResource:
 
 
 @dataclass(frozen=True)
-class Listing:
+class ServerListing:
     """What a server offers at one moment; ``unit`` is the server itself."""
 
     server: str
@@ -93,12 +93,12 @@ class Reader:
 
     def listing(
         self, tools: Iterable[Any], prompts: Iterable[Any], resources: Iterable[Any], findings: Iterable[Finding] = ()
-    ) -> Listing:
+    ) -> ServerListing:
         """The listing of rows as they came over the wire."""
         self.findings = list(findings)
         unit = self._server_unit()
         suggests = (unit.id,) if self._instructions() else ()
-        return Listing(
+        return ServerListing(
             server=self._server,
             unit=unit,
             tools=self._each("mcp_tool", tools, partial(self._tool, suggests=suggests)),

@@ -21,7 +21,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from rlm.errors import valid_text
 from rlm.tools.mcp.codes import BROKEN_OFF, FORBIDDEN, SESSION_ENDED, UNAUTHORIZED, UNREACHED, UNREADABLE
 from rlm.tools.mcp.config import HTTPServer, MCPLimits, ServerConfig, StdioServer
-from rlm.tools.mcp.listing import Finding, Listing, Reader, finding
+from rlm.tools.mcp.listing import Finding, Reader, ServerListing, finding
 from rlm.tools.mcp.sieve import Inbox, Outbox, Sieve
 from rlm.tools.mcp.stdio import Child, stdio_transport
 from rlm.tools.mcp.web import Line, http_transport
@@ -53,7 +53,7 @@ PROMPT_RESULT: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(types.GetPromptR
 READ_RESULT: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(types.ReadResourceResult | types.InputRequiredResult)
 
 
-class Session:
+class ServerSession:
     """A session under way. ``over`` is set where it ended or is to end, ``stale`` where a list changed.
 
     ``asking`` is how many calls are under way.
@@ -155,7 +155,7 @@ class Session:
 
     # -- listing ------------------------------------------------------------------------------------
 
-    async def listed(self, before: Listing | None = None) -> Listing:
+    async def listed(self, before: ServerListing | None = None) -> ServerListing:
         """What the server offers now. A list that cannot be had is a finding, and stays what it was ``before``."""
         async with self._listing:
             self.stale = anyio.Event()
@@ -262,7 +262,7 @@ class Session:
 
 
 @asynccontextmanager
-async def opened(config: ServerConfig, session: Session) -> AsyncIterator[None]:
+async def opened(config: ServerConfig, session: ServerSession) -> AsyncIterator[None]:
     """The wire and the session on it; a protocol is agreed on.
 
     Raises: OSError, MCPError, RuntimeError, pydantic.ValidationError, and groups of them.

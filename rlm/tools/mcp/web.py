@@ -158,7 +158,7 @@ class _Headers(Exception):
     """The host's headers are not to be had; the text says why, and shows none."""
 
 
-class _Events(httpx2.AsyncByteStream):
+class _ServerEvents(httpx2.AsyncByteStream):
     """The events of a stream, unpacked as they come, with lone surrogates and unreadable rows replaced."""
 
     def __init__(self, response: httpx2.Response, limit: int) -> None:
@@ -209,7 +209,7 @@ def _stream(response: httpx2.Response, limit: int) -> httpx2.Response:
     return httpx2.Response(
         response.status_code,
         headers=_unpacked_headers(response),
-        stream=_Events(response, limit),
+        stream=_ServerEvents(response, limit),
         request=response.request,
     )
 

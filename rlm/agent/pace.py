@@ -1,0 +1,53 @@
+"""The steps of an agent's plans: taken from the ledger, and in a replay as far as the recorded run came."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from rlm.errors import RlmError
+from rlm.plan import Limit, Pace, PlanState, begun
+
+if TYPE_CHECKING:
+    from rlm.agent.run import Run
+    from rlm.sending.run_budget import RunBudget
+
+
+class AgentPace(Pace):
+    """The pace of one plan of an agent.
+
+    Args:
+        call: names the plan within the run: the agent and its turn.
+    """
+
+    def __init__(self, run: Run, account: RunBudget, call: str) -> None:
+        self._run = run
+        self._account = account
+        self._call = call
+        self.limit: Limit | None = None if run.replay is None else run.replay.limit(call)
+
+    def left(self) -> int | None:
+        """Steps that are left of the budget; None: any number, and in a replay, which goes by ``limit``."""
+        return self._account.steps_left()
+
+    def took(self, steps: int) -> None:
+        """Count steps that were taken."""
+        self._account.took_steps(steps)
+        if self._run.replay is not None:
+            self._run.replay.moved()
+
+    def refusal(self) -> RlmError:
+        """The error that names ``max_steps`` as used up."""
+        return self._account.no_steps()
+
+    def stopped(self, state: PlanState, problem: RlmError | None) -> None:
+        """Write down where the plan was stopped: a replay stops there too, whatever the clock says."""
+        at = state.pause
+        if at is not None:
+            error = {} if problem is None else {"error": problem.to_dict()}
+            place = {"step": at.id, "number": at.number, "begun": begun(state)}
+            self._run.trace.event("cut", call=self._call, **place, **error)
+
+    async def behind(self) -> NoReturn:
+        """Wait at ``limit`` until the replay ends. Raises: what stopped the recorded run there."""
+        assert self._run.replay is not None
+        await self._run.replay.behind(self._call)

@@ -1,0 +1,113 @@
+"""A run made ready: the options of the host are checked here, before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rlm.agent.options import Options
+from rlm.agent.roles import instruction_units
+from rlm.agent.run import Speaker, speaker_of
+from rlm.agent.toolbox import Toolbox, registered
+from rlm.catalog.catalog import Catalog
+from rlm.context.context import Context
+from rlm.errors import ConfigurationError
+from rlm.model.turn import CompileInput, turn_of
+from rlm.model.unit import Unit
+from rlm.sending.cancel import CancelToken
+from rlm.skills.bundle import standing_units
+from rlm.skills.profile import Profile
+from rlm.tools.grant import Grant
+from rlm.trace.replay import Replay
+
+
+@dataclass
+class PreparedRun:
+    """The query, the contexts and the options of a run, checked."""
+
+    query: str
+    contexts: Mapping[str, Context]
+    options: Options
+    toolbox: Toolbox
+    standing: tuple[Unit, ...]
+    grant: Grant
+    planner: Speaker | None
+    leaf: Speaker | None
+    catalog: Catalog
+    owns_catalog: bool
+    replay: Replay | None = None
+
+
+def prepare(query: str, context: Any, options: Options, *, planned: bool) -> PreparedRun:
+    policy = options.effective_policy
+    if options.cancel is not None and not isinstance(options.cancel, CancelToken):
+        raise ConfigurationError("invalid_option", "cancel: a CancelToken is wanted, rlm.CancelToken()")
+    _check_evidence(query, options)
+    catalog = options.catalog
+    given = registered(options.tools, options.tool_registry)
+    ids = {tool.id for tool in given}
+    known = () if catalog is None else tuple(tool for tool in catalog.registry if tool.id not in ids)
+    toolbox = Toolbox((*given, *known), options.bindings)
+    standing = (
+        *standing_units(Profile.of(options.skills, disable=options.disable)),
+        *instruction_units(options.instruction, options.instruction_files),
+    )
+    said = {} if options.authority is None else {"authority": options.authority}
+    planner, leaf = _speakers(options, planned=planned)
+    contexts = {} if context is None else Context.named_of(context)
+    return PreparedRun(
+        query=query,
+        contexts=contexts,
+        options=options,
+        toolbox=toolbox,
+        standing=standing,
+        grant=Grant.of(policy, approve=options.approve, **said).begun(),
+        planner=planner,
+        leaf=leaf,
+        catalog=_ephemeral(toolbox) if catalog is None else catalog,
+        owns_catalog=catalog is None,
+    )
+
+
+def _check_evidence(query: str, options: Options) -> None:
+    """Raises: ConfigurationError for what no compile would take, for a sensor that could say nothing, and for a
+    ``schema`` that is none."""
+    evidence = {name: value for name, value in options.compile_options.items() if name in CompileInput.model_fields}
+    turn_of(query, (), **{**evidence, "needs": options.first_needs})
+    if options.effective_sensor is not None:
+        options.effective_sensor.check()
+    if options.output_schema is not None:
+        from rlm.tools.schema import check_of
+
+        check_of(dict(options.output_schema), "schema")
+
+
+def _ephemeral(toolbox: Toolbox) -> Catalog:
+    catalog = Catalog()
+    try:
+        catalog.add_tools(toolbox.registered)
+    except BaseException:
+        catalog.destroy()
+        raise
+    return catalog
+
+
+def _speakers(options: Options, *, planned: bool) -> tuple[Speaker | None, Speaker | None]:
+    """Who plans and who answers as a leaf. A plan of the host may do without a model."""
+    first = options.planner_model if options.planner_model is not None else options.model
+    second = options.leaf_model if options.leaf_model is not None else options.model
+    first = second if first is None else first
+    if first is None and planned:
+        return None, None
+    planner = speaker_of(first, options)
+    if second is None or second is first or (isinstance(second, str) and second == first):
+        return planner, planner
+    return planner, speaker_of(second, options)
+
+
+def checked_query(query: Any) -> None:
+    if not isinstance(query, str):
+        raise ConfigurationError("invalid_query", f"a query is a string, not {type(query).__name__}")
+    if not query.strip():
+        raise ConfigurationError("invalid_query", "the query is empty")

@@ -1,0 +1,316 @@
+"""``rlm_subagent``: the one tool with which a model delegates. The host owns how long, with what and how much.
+
+A model says what it wants done and, at most, how many seconds it would like. Everything else (maximum, default,
+budget, policy, command) is the host's, fixed when the tool is made, and out of reach of any argument.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import anyio
+import anyio.lowlevel
+import pydantic
+from pydantic import Field
+
+from rlm.agent.agent import SUBAGENT, Agent
+from rlm.agent.children import in_time, subagent
+from rlm.agent.commands import Commands, Delegation
+from rlm.agent.operations import current_agent
+from rlm.agent.options import Options
+from rlm.errors import ConfigurationError, RlmError, RunError, TimeoutPolicyError
+from rlm.model.arguments import mapping
+from rlm.model.base import Noun
+from rlm.model.budget import Budget, Spent
+from rlm.model.policy import Policy
+from rlm.sending.completion import Completion
+from rlm.sending.results import ResultModel
+from rlm.tools.tool import Effect, Tool
+
+DEFAULT_SECONDS = 30.0
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "minLength": 1, "description": "the whole task: the child sees nothing else"},
+        "timeout_seconds": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "description": "only where the usual time is not enough",
+        },
+    },
+    "required": ["query"],
+    "additionalProperties": False,
+}
+
+DESCRIPTION = (
+    "Give an independent subtask to a child agent and get its answer. Ask one whole question; say what to return, and "
+    "how short."
+)
+
+Source = Literal["default", "model_request", "parent_bound"]
+
+
+class SubagentTimeouts(Noun):
+    """How long a subagent may take, in seconds. ``default`` None: the ``budget.time_limit`` of the tool's options,
+    else 30. A request above ``maximum`` is refused, never shortened; ``grace`` is for cleaning up afterwards."""
+
+    default: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    maximum: float = Field(default=300.0, gt=0, allow_inf_nan=False)
+    grace: float = Field(default=2.0, ge=0, allow_inf_nan=False)
+
+    @pydantic.field_validator("*", mode="before")
+    @classmethod
+    def _number(cls, value: Any) -> Any:
+        if isinstance(value, bool | str):
+            raise ValueError(f"a number of seconds is wanted, not {value!r}")
+        return value
+
+    @pydantic.model_validator(mode="after")
+    def _in_order(self) -> SubagentTimeouts:
+        if self.default is not None and self.default > self.maximum:
+            raise ValueError(f"the default of {self.default:g} s is above the maximum of {self.maximum:g} s")
+        return self
+
+
+class Timeout(ResultModel):
+    """How long one call may take, and why."""
+
+    source: Source
+    requested_seconds: float | None
+    effective_seconds: float | None
+
+
+class Correlation(ResultModel):
+    """Who called, and who was called: ids of agents; ``child`` is None where there never was one."""
+
+    parent: str | None
+    child: str | None
+
+
+class SubagentResult(ResultModel):
+    """What comes back from a subagent: ``value``, or ``error`` in the words of a completion. A child that ran out of
+    time or budget gives what it had bound as ``value`` beside the error."""
+
+    status: Literal["ok", "failed"]
+    value: Any = None
+    error: dict[str, Any] | None = None
+    usage: Spent = Spent()
+    timeout: Timeout
+    correlation: Correlation
+    delegation: Delegation | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON data, of type ``subagent_result`` or ``subagent_error``."""
+        kind = "subagent_result" if self.status == "ok" else "subagent_error"
+        return {"type": kind, **self.model_dump(mode="json")}
+
+
+def resolved(requested: Any, timeouts: SubagentTimeouts, host_default: float, left: float) -> Timeout:
+    """How long a call may take: the one place where that is decided.
+
+    Args:
+        requested: what the model asked for; None for nothing.
+        host_default: seconds where nothing was asked for.
+        left: seconds until the enclosing deadline; infinity where there is none.
+
+    Raises: TimeoutPolicyError ``invalid_timeout``, ``timeout_exceeds_maximum``; RunError ``timeout`` where none is
+    left.
+    """
+    said = _shown(requested)
+    detail = {"requested": said, "maximum": timeouts.maximum}
+    if requested is not None and not 0 < requested < math.inf:
+        raise TimeoutPolicyError("invalid_timeout", f"timeout_seconds must be more than 0, not {requested!r}", detail)
+    if requested is not None and requested > timeouts.maximum:
+        what = f"timeout_seconds {'is' if said is None else f'{said:g} is'} above the maximum of {timeouts.maximum:g}"
+        raise TimeoutPolicyError("timeout_exceeds_maximum", what, detail)
+    if left <= 0:
+        raise RunError("timeout", "the enclosing deadline has passed: a child would have no time", {"time_limit": 0})
+    seconds = min(host_default, timeouts.maximum) if requested is None else float(requested)
+    if left < seconds:
+        return Timeout(source="parent_bound", requested_seconds=requested, effective_seconds=left)
+    source: Source = "default" if requested is None else "model_request"
+    return Timeout(source=source, requested_seconds=requested, effective_seconds=seconds)
+
+
+def subagent_tool(
+    timeouts: SubagentTimeouts | Mapping[str, Any] | None = None,
+    *,
+    child_policy: Policy | None = None,
+    options: Mapping[str, Any] | None = None,
+    commands: Commands | None = None,
+    command: tuple[str, str] | None = None,
+    subagent_timeout_default: float | None = None,
+    subagent_timeout_max: float | None = None,
+    subagent_timeout_grace: float | None = None,
+) -> Tool:
+    """The tool ``rlm_subagent``, to be registered like any other.
+
+    Args:
+        timeouts: how long; ``subagent_timeout_default``, ``_max`` and ``_grace`` are its fields by their other names.
+        child_policy: what a child may do: at most what its parent may.
+        options: options of ``complete`` for the child. Inside a run ``budget`` and ``authority`` count, both under
+            the parent's; model, catalog, tools and all else are the run's. What the budget does not say is the
+            parent's; its ``max_recursion_depth`` counts from the child.
+        commands: the host's commands.
+        command: the (id, fingerprint) of the one that this tool delegates for.
+
+    Raises: ConfigurationError for timeouts or options that cannot be.
+    """
+    policy = _timeouts(timeouts, subagent_timeout_default, subagent_timeout_max, subagent_timeout_grace)
+    base = Options.of(**mapping("options", options or {}))
+    if policy.default is None and base.budget.time_limit > policy.maximum and _says_time(base):
+        raise ConfigurationError(
+            "invalid_field",
+            f"the default of {_default_of(base):g} s is above the maximum of {policy.maximum:g} s",
+            {"field": "default"},
+        )
+    if child_policy is not None and not isinstance(child_policy, Policy):
+        raise ConfigurationError("not_a_policy", f"child_policy: a Policy is wanted, not {type(child_policy).__name__}")
+    if command is not None and commands is None:
+        raise ConfigurationError("invalid_option", "command: the commands that it is one of are wanted too")
+    return Tool(
+        name=SUBAGENT,
+        description=DESCRIPTION,
+        schema=SCHEMA,
+        effect=Effect.READ,
+        handler=_Handler(policy, child_policy, base, commands, command),
+        time_limit=policy.maximum + policy.grace,
+        max_result_bytes=16 * 1024 * 1024,
+        preflight=_nothing,
+        preflight_enforces=("/properties/timeout_seconds/exclusiveMinimum",),
+    )
+
+
+class _Handler:
+    """What the tool does. Frozen in all but name: concurrent calls share it and change nothing."""
+
+    def __init__(
+        self,
+        timeouts: SubagentTimeouts,
+        child_policy: Policy | None,
+        base: Options,
+        commands: Commands | None,
+        command: tuple[str, str] | None,
+    ) -> None:
+        self._timeouts, self._child_policy, self._base = timeouts, child_policy, base
+        self._commands, self._command = commands, command
+
+    async def __call__(self, query: str, timeout_seconds: float | None = None) -> dict[str, Any]:
+        parent = current_agent.get()
+        if parent is None or parent.run.loop == anyio.lowlevel.current_token():
+            return (await self._delegated(query, timeout_seconds, parent)).to_dict()
+        there = parent.run.loop.native_token  # a handler in a thread, with an event loop of its own
+        call = asyncio.run_coroutine_threadsafe(self._delegated(query, timeout_seconds, parent), there)
+        return (await asyncio.wrap_future(call)).to_dict()
+
+    async def _delegated(self, query: str, requested: float | None, parent: Agent | None) -> SubagentResult:
+        """On the event loop of the parent's run."""
+        timeout, delegation = _asked(requested), None
+        try:
+            timeout = resolved(requested, self._timeouts, self._default, _left(parent))
+            delegation = self._delegation()
+            budget = self._budget(timeout)
+            if parent is None:
+                return await self._alone(query, budget, timeout, delegation)
+            carried = None if delegation is None else delegation.model_dump(mode="json")
+            child = subagent(
+                parent, query, budget, self._child_policy, authority=self._base.authority, delegation=carried
+            )
+        except RlmError as problem:
+            return _refused(problem, timeout, None if parent is None else parent.id, delegation)
+        child.note("delegated", parent=parent.id, delegation=carried, timeout=timeout.model_dump(mode="json"))
+        value, error = await in_time(parent, child)
+        return SubagentResult(
+            status="ok" if error is None else "failed",
+            value=value,
+            error=None if error is None else error.to_dict(),
+            usage=child.account.spent(child.seconds),
+            timeout=timeout,
+            correlation=Correlation(parent=parent.id, child=child.id),
+            delegation=delegation,
+        )
+
+    @property
+    def _default(self) -> float:
+        return self._timeouts.default if self._timeouts.default is not None else _default_of(self._base)
+
+    def _delegation(self) -> Delegation | None:
+        if self._command is None or self._commands is None:
+            return None
+        return self._commands.delegation(*self._command)
+
+    def _budget(self, timeout: Timeout) -> Budget:
+        """The host's budget with this call's time and nothing else changed."""
+        return self._base.budget.model_copy(update={"time_limit": timeout.effective_seconds})
+
+    async def _alone(self, query: str, budget: Budget, lasts: Timeout, delegation: Delegation | None) -> SubagentResult:
+        """A completion of its own, where the tool is called outside of a run."""
+        from rlm.agent.root import completed
+
+        policy = {} if self._child_policy is None else {"policy": self._child_policy}
+        done: Completion = await completed(query, self._base.model_copy(update={"budget": budget, **policy}))
+        return SubagentResult(
+            status="ok" if done.status == "ok" else "failed",
+            value=done.value,
+            error=done.error,
+            usage=done.usage,
+            timeout=lasts,
+            correlation=Correlation(parent=None, child=done.run),
+            delegation=delegation,
+        )
+
+
+def _timeouts(
+    given: SubagentTimeouts | Mapping[str, Any] | None, default: Any, maximum: Any, grace: Any
+) -> SubagentTimeouts:
+    named = {"default": default, "maximum": maximum, "grace": grace}
+    named = {name: value for name, value in named.items() if value is not None}
+    if isinstance(given, SubagentTimeouts):
+        return given.model_copy(update=named)
+    return SubagentTimeouts(**{**mapping("timeouts", given or {}, "SubagentTimeouts or a mapping"), **named})
+
+
+def _default_of(base: Options) -> float:
+    return base.budget.time_limit if _says_time(base) else DEFAULT_SECONDS
+
+
+def _says_time(base: Options) -> bool:
+    return "time_limit" in base.budget.model_fields_set
+
+
+def _asked(requested: Any) -> Timeout:
+    """The timeout of a call that is refused: none."""
+    source: Source = "default" if requested is None else "model_request"
+    return Timeout(source=source, requested_seconds=_shown(requested), effective_seconds=None)
+
+
+def _shown(requested: Any) -> float | None:
+    """What was asked for, as far as JSON can say it."""
+    try:
+        return requested if math.isfinite(requested) else None
+    except (TypeError, OverflowError):
+        return None
+
+
+def _left(parent: Agent | None) -> float:
+    """Seconds until the first deadline that encloses this call; infinity where there is none."""
+    deadline = anyio.current_effective_deadline()
+    return (deadline if parent is None else min(deadline, parent.deadline)) - anyio.current_time()
+
+
+def _refused(problem: RlmError, timeout: Timeout, parent: str | None, delegation: Delegation | None) -> SubagentResult:
+    return SubagentResult(
+        status="failed",
+        error=problem.to_dict(),
+        timeout=timeout,
+        correlation=Correlation(parent=parent, child=None),
+        delegation=delegation,
+    )
+
+
+async def _nothing(arguments: dict[str, Any]) -> None:
+    """The range of ``timeout_seconds`` is answered by the timeout policy, inside the envelope."""

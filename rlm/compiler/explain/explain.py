@@ -1,0 +1,261 @@
+"""Why: explanations of units and views as objects, data and English. What they say comes from the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from rlm.compiler import render, rules
+from rlm.compiler.pack_selection import blocks_for
+from rlm.compiler.representations import FULL, Block
+from rlm.model.arguments import instance
+from rlm.model.base import Noun, plain
+from rlm.model.facts import facts_of
+from rlm.model.selection import Reason, State
+from rlm.model.turn import PackingClass
+from rlm.model.unit import Identified, id_among
+from rlm.model.words import counted
+from rlm.symbolic.engine import engine
+from rlm.tokens.counter import counter
+
+if TYPE_CHECKING:
+    from rlm.compiler.view import CompiledContext
+
+
+class Explanation(Noun):
+    """Why one unit is where it is.
+
+    ``reasons`` starts with what decided. ``form``, ``klass`` and ``tier`` are set for active units; ``words``
+    are the words of the text that count for it, with their shares in thousandths; ``through`` has those that
+    count as a synonym, with the synonym.
+    """
+
+    unit: str
+    state: State
+    reasons: tuple[Reason, ...]
+    form: str | None = None
+    klass: PackingClass | None = None
+    tier: str | None = None
+    words: tuple[tuple[str, int], ...] = ()
+    through: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        first = f"{self.unit} is {self.state.value.replace('_', ' ')}"
+        if self.form:
+            first += f", in its {self.form} form"
+        return "\n".join([f"{first}:", *(f"  - {sentence}" for sentence in self.sentences)])
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """The reasons in English, one sentence each."""
+        rows = [reason.to_dict() for reason in self.reasons]
+        for row in rows:
+            if row["kind"] == "lexical":
+                through = dict(self.through)
+                row["words"] = [[word, share, through.get(word, word)] for word, share in self.words]
+        return tuple(engine().call("say", {"reasons": rows})["sentences"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as JSON data, with the English ``text``."""
+        reasons = [reason.to_dict() for reason in self.reasons]
+        return {**plain(self), "reasons": reasons, "text": list(self.sentences)}
+
+
+class Overview(Noun):
+    """A whole view, explained: what is active, in order, then what the rules or the budget turned away.
+
+    ``hidden`` is how many others there are, ``warnings`` what of the policy does nothing.
+    """
+
+    active: tuple[Explanation, ...]
+    turned_away: tuple[Explanation, ...]
+    hidden: int
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [str(item) for item in (*self.active, *self.turned_away)]
+        others = f"{counted(self.hidden, 'other unit is', 'other units are')} hidden."
+        if self.hidden == 0:
+            others = "No other unit is hidden." if lines else "There is no unit."
+        return "\n".join([*lines, others, *(f"Warning: {warning}" for warning in self.warnings)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The overview as JSON data."""
+        rows = {"active": self.active, "turned_away": self.turned_away}
+        lists = {name: [item.to_dict() for item in items] for name, items in rows.items()}
+        return {**lists, "hidden": self.hidden, "warnings": list(self.warnings)}
+
+
+class Change(Noun):
+    """What would have to change for a unit to be shown.
+
+    ``changes`` are at most four changes of the host, each a mapping with one of ``grant``, ``undeny``,
+    ``enable``, ``select`` and ``budget`` (tokens more): together they are enough, without any one they are not.
+    Where there is no such set, ``blocker`` is the reason that stands in the way.
+    """
+
+    unit: str
+    changes: tuple[dict[str, Any], ...] = ()
+    blocker: Reason | None = None
+
+    def __str__(self) -> str:
+        if self.blocker is not None:
+            return f"nothing that the host can change shows {self.unit}: {say(self.blocker)}"
+        if not self.changes:
+            return f"{self.unit} is shown already"
+        return f"{self.unit} would be shown: " + ", and ".join(_said(change) for change in self.changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The change as JSON data."""
+        blocker = self.blocker.to_dict() if self.blocker else None
+        return {"unit": self.unit, "changes": list(self.changes), "blocker": blocker}
+
+
+class Comparison(Noun):
+    """What differs between two views, and why: ``appeared`` and ``vanished`` are explained in the second one."""
+
+    appeared: tuple[Explanation, ...]
+    vanished: tuple[Explanation, ...]
+    changed_form: tuple[tuple[str, str, str], ...]
+    tokens: int
+
+    def __str__(self) -> str:
+        lines = [f"+ {item}" for item in self.appeared] + [f"- {item}" for item in self.vanished]
+        lines += [f"~ {unit}: {before} -> {after}" for unit, before, after in self.changed_form]
+        return "\n".join([*lines, f"{self.tokens:+d} {'token' if abs(self.tokens) == 1 else 'tokens'}"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as JSON data."""
+        return {
+            "appeared": [item.to_dict() for item in self.appeared],
+            "vanished": [item.to_dict() for item in self.vanished],
+            "changed_form": [list(row) for row in self.changed_form],
+            "tokens": self.tokens,
+        }
+
+
+def say(reason: Reason) -> str:
+    """One reason in English."""
+    return str(engine().call("say", {"reasons": [reason.to_dict()]})["sentences"][0])
+
+
+def _said(change: Mapping[str, Any]) -> str:
+    (what, value), *_ = change.items()
+    return f"raise the budget by {counted(value, 'token')}" if what == "budget" else f"{what} {value}"
+
+
+def explanation(view: CompiledContext, unit: str | Identified) -> Explanation:
+    """Why one unit of a view is where it is.
+
+    Raises:
+        CatalogError: ``unknown_unit``, ``ambiguous_name``; ConfigurationError: ``not_an_id``.
+    """
+    units = view._snapshot.units
+    unit = id_among(unit, units)
+    selection = view.selection
+    looked_at = engine().call("explain_unit", _args(view, unit))
+    words = tuple((word, share) for word, share, _ in looked_at["words"])
+    through = tuple((word, term) for word, _, term in looked_at["words"] if term != word)
+    chosen = next((item for item in selection.chosen if item.id == unit), None)
+    if chosen is not None:
+        reasons = [Reason.of(row) for row in chosen.reasons]
+        state, form = State.ACTIVE, _form(view, unit)
+        if unit in view._dropped:
+            state = State.PACKED_OUT
+            tokens, free = view._dropped[unit]
+            reasons.insert(0, Reason.of({"kind": "packed_out", "tokens": tokens, "free": free}))
+        elif (short := shortened(view, unit)) is not None:
+            reasons.append(Reason.of(short))
+        return Explanation(
+            unit=unit,
+            state=state,
+            reasons=tuple(reasons),
+            form=form,
+            klass=chosen.klass,
+            tier=chosen.tier,
+            words=words,
+            through=through,
+        )
+    rows = looked_at["reasons"]
+    state = State(looked_at["state"])
+    against = selection.rejected.get(unit) or selection.nonviable.get(unit)
+    if against is not None:
+        kinds = {(row["kind"], row.get("unit")) for row in against}
+        dropped = {"over_candidate_limit", *({"below_floor", "no_evidence"} if unit in selection.rejected else ())}
+        rows = [*against, *(r for r in rows if r["kind"] not in dropped and (r["kind"], r.get("unit")) not in kinds)]
+        if unit in selection.rejected or unit in selection.rank:
+            state = State.REJECTED
+    return Explanation(
+        unit=unit, state=state, reasons=tuple(Reason.of(row) for row in rows), words=words, through=through
+    )
+
+
+def _form(view: CompiledContext, unit: str) -> str | None:
+    block = _block(view, unit)
+    return None if block is None else block.form
+
+
+def _block(view: CompiledContext, unit: str) -> Block | None:
+    return next((item.block for item in view._shown or () if item.unit.id == unit), None)
+
+
+def shortened(view: CompiledContext, unit: str) -> dict[str, Any] | None:
+    """The reason for which a unit is not shown in full: the tokens that it needs so, with the headings that this takes,
+    and those that were free, always fewer."""
+    block, shown = _block(view, unit), view._shown or ()
+    if block is None or block.form == FULL:
+        return None
+    count = counter(view.policy.tokenizer)
+    full = blocks_for(count, view._reach).full(view._snapshot.units[unit])
+    whole = [replace(item, block=full) if item.unit.id == unit else item for item in shown]
+    headings = sum(count.count(heading) for _, heading in render.texts(whole).headings) - view.ledger.headings
+    free = view.ledger.free + block.tokens
+    return {"kind": "shortened", "tokens": max(full.tokens + headings, free + 1), "free": free}
+
+
+def _args(view: CompiledContext, unit: str) -> dict[str, Any]:
+    selection = view.selection
+    sensors = tuple((name, tuple((id, score) for id, score in row if id == unit)) for name, row in view.turn.sensors)
+    turn = view.turn.model_copy(update={"sensors": sensors, "admitted": (), "retained": ()})
+    return {
+        **rules.selection_args(turn, view.policy, None),
+        **view._reach.args(view._snapshot),
+        "stemmer": view._snapshot.stemmer,
+        "unit": facts_of(view._snapshot.units[unit]),
+        "sources": selection.sources,
+        "rank": selection.rank.get(unit),
+        "raised": selection.raised.get(unit, []),
+        "negated": unit in selection.negated,
+        "vetoed": [selection.vetoed[unit]] if unit in selection.vetoed else [],
+        "held_floor": selection.relative_floor,
+    }
+
+
+def overview(view: CompiledContext) -> Overview:
+    """The whole view, explained."""
+    selection = view.selection
+    turned = [*view.packed_out, *(id for id in selection.rejected if id not in view.active)]
+    active = tuple(explanation(view, id) for id in view.active)
+    away = tuple(explanation(view, id) for id in dict.fromkeys(turned))
+    hidden = len(view._snapshot.units) - len(active) - len(away)
+    return Overview(active=active, turned_away=away, hidden=hidden, warnings=view.warnings)
+
+
+def compare(before: CompiledContext, after: CompiledContext) -> Comparison:
+    """What ``after`` shows otherwise than ``before``."""
+    instance("other", after, type(before))
+    old, new = set(before.active), set(after.active)
+    known = after._snapshot.units
+    forms = [
+        (id, _form(before, id) or "", _form(after, id) or "")
+        for id in after.active
+        if id in old and _form(before, id) != _form(after, id)
+    ]
+    return Comparison(
+        appeared=tuple(explanation(after, id) for id in after.active if id not in old),
+        vanished=tuple(explanation(after, id) for id in before.active if id not in new and id in known),
+        changed_form=tuple(forms),
+        tokens=after.ledger.total - before.ledger.total,
+    )

@@ -1,0 +1,220 @@
+"""Cutting a text into parts: by characters, tokens, lines, headings or documents.
+
+Without overlap the parts, one after the other, are the text. Each part is a pair of bytes; nothing is copied. No part
+is empty: a document without text is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from rlm.context import utf8
+from rlm.context.actions import Arguments
+from rlm.context.arguments import DEFAULT_SIZES
+from rlm.context.byte_window import ByteWindow
+from rlm.context.guard import Guard
+from rlm.tokens.counter import TokenCounter
+
+Part = tuple[int, int]
+
+TITLE_CHARACTERS = 80
+
+_HEADING = re.compile(rb"\n {0,3}(?:(#{1,6})(?=[ \t\n]|\Z)|(`{3,}|~{3,}))([^\n]*)")
+"""With the end of the line before: looking for one byte is quick."""
+_BREAK = re.compile(r"(?P<line>[\r\n]+)|[^\S\r\n]+")
+_LOOK_BACK = 5
+"""A part by tokens ends at a line end, or else at a space, if there is one in its last fifth."""
+
+_COUNTED = 32 * 1024
+"""Characters that are counted at once."""
+
+_FULL, _CAREFUL = 0.95, 0.98
+"""A part is full enough with so much of its tokens; a guess from the last count is made a little smaller."""
+
+
+def parts(view: ByteWindow, arguments: Arguments, guard: Guard, counter: Callable[[], TokenCounter]) -> Iterator[Part]:
+    """The parts in order. Raises: OutOfTime, ContextError ``unreadable``."""
+    by = arguments["by"]
+    size, overlap = arguments.get("size", DEFAULT_SIZES.get(by, 1)), arguments["overlap"]
+    if by == "headings":
+        return _between(headings(view, arguments["level"], guard), view.size)
+    if by == "tokens":
+        return _by_tokens(view, size, overlap, guard, counter())
+    if by == "characters":
+        return _by_characters(view, size, overlap, guard)
+    if by == "documents":
+        return _grouped([stretch.at for stretch in view.filled], size, overlap, view.size)
+    return _grouped(line_starts(view, guard), size, overlap, view.size)
+
+
+def _by_characters(view: ByteWindow, size: int, overlap: int, guard: Guard) -> Iterator[Part]:
+    number = 0
+    start = 0
+    while start < view.size:
+        stop = view.byte_of_character(number + size, guard)
+        yield start, stop
+        if stop >= view.size:
+            return
+        number += size - overlap
+        start = view.byte_of_character(number, guard) if overlap else stop
+
+
+def _between(starts: Iterator[int], end: int) -> Iterator[Part]:
+    """From each start to the next; what comes before the first one is a part too."""
+    begin = 0
+    for start in starts:
+        if start > begin:
+            yield begin, start
+        begin = start
+    if begin < end:
+        yield begin, end
+
+
+def _grouped(starts: Any, size: int, overlap: int, end: int) -> Iterator[Part]:
+    """Groups of ``size`` things that start at ``starts``, each sharing ``overlap`` with the one before."""
+    coming = iter(starts)
+    group: deque[int] = deque(islice(coming, size))
+    while group:
+        following = list(islice(coming, size - overlap))
+        yield group[0], following[0] if following else end
+        if not following:
+            return
+        group = deque([*islice(group, size - overlap, None), *following])
+
+
+# -- lines and headings -------------------------------------------------------------------------------
+
+
+def line_starts(view: ByteWindow, guard: Guard) -> Iterator[int]:
+    """Where each line starts."""
+    fresh = True
+    for at, raw, ends in view.pieces(0, guard):
+        if fresh:
+            yield at
+        for place in utf8.after_line_ends(raw):
+            if place < len(raw):
+                yield at + place
+        fresh = ends or utf8.ends_line(raw)
+
+
+def headings(view: ByteWindow, level: int, guard: Guard) -> Iterator[int]:
+    """Where Markdown headings (``#`` to ``######``) up to a level start, but for those in fenced code."""
+    fence = b""
+    for at, raw, first in _whole_lines(view, guard):
+        fence = b"" if first else fence
+        for match in _HEADING.finditer(b"\n" + raw.replace(b"\r", b"\n")):
+            marks, ticks, rest = match.groups()
+            if fence:
+                if ticks and ticks.startswith(fence) and not rest.strip():
+                    fence = b""
+            elif ticks:
+                fence = b"" if ticks[:1] == b"`" and b"`" in rest else ticks
+            elif len(marks) <= level:
+                yield at + match.start()
+
+
+def _whole_lines(view: ByteWindow, guard: Guard) -> Iterator[tuple[int, bytes, bool]]:
+    """``(position, lines, whether they begin a document)``; of a line longer than a piece, its first piece only."""
+    at, first = 0, True
+    while at < view.size:
+        guard.check()
+        raw, ends = view.piece(at)
+        used = len(raw) if ends else max(raw.rfind(b"\n"), raw.rfind(b"\r")) + 1
+        yield at, raw[: used or None], first
+        at, first = (at + used, ends) if used else _next_line(view, at + len(raw), guard)
+
+
+def _next_line(view: ByteWindow, at: int, guard: Guard) -> tuple[int, bool]:
+    """Where the next line after one that is longer than a piece starts, and whether a document does."""
+    for start, raw, ends in view.pieces(at, guard):
+        after = next(utf8.after_line_ends(raw), len(raw) if ends else None)
+        if after is not None:
+            return start + after, ends and after == len(raw)
+    return view.size, True
+
+
+def title(view: ByteWindow, arguments: Arguments, number: int, start: int) -> str:
+    """What a part is called: its first document, or its first line; shortened."""
+    if arguments["by"] == "documents":
+        first = number * (arguments.get("size", DEFAULT_SIZES["documents"]) - arguments["overlap"])
+        return (view.filled[first].document.name or "")[:TITLE_CHARACTERS]
+    text = utf8.decode(view.read(start, start + 4 * TITLE_CHARACTERS))
+    return utf8.LINE_END.split(text, maxsplit=1)[0].strip()[:TITLE_CHARACTERS]
+
+
+# -- tokens -------------------------------------------------------------------------------------------
+
+
+def _by_tokens(view: ByteWindow, size: int, overlap: int, guard: Guard, counter: TokenCounter) -> Iterator[Part]:
+    """Parts that have at most ``size`` tokens each, counted; a character may have more by itself."""
+    start, done, per_token = 0, 0, 4.0
+    while done < view.size:
+        guard.check()
+        text = _text_from(view, start, int(size * per_token * 2) + 8)
+        length = _fitting(text, size, per_token, counter, guard)
+        if start + utf8.encoded_size(text[:length]) < view.size:
+            length = _nice_end(text, length)
+        stop = start + utf8.encoded_size(text[:length])
+        if stop <= done:  # it is all overlap: once more without
+            start = done
+            continue
+        yield start, stop
+        per_token, done = max(0.5, length / size), stop
+        start = stop - _shared(text[:length], overlap, counter, guard)
+
+
+def _text_from(view: ByteWindow, start: int, characters: int) -> str:
+    """Some characters from a place on, escaped."""
+    raw = view.read(start, start + 4 * characters)
+    if start + len(raw) < view.size:
+        raw = raw[: utf8.whole_end(raw)]
+    return utf8.escaped(raw)[:characters]
+
+
+def _tokens(text: str, counter: TokenCounter, guard: Guard) -> int:
+    """The tokens of a text; those of a long one stretch by stretch, for nothing else stops a tokenizer."""
+    total = 0
+    for start in range(0, len(text), _COUNTED):
+        guard.check()
+        total += counter.count(utf8.without_surrogates(text[start : start + _COUNTED]))
+    return total
+
+
+def _fitting(text: str, most: int, per_token: float, counter: TokenCounter, guard: Guard) -> int:
+    """How many characters of the beginning have at most so many tokens: nearly the most there can be, at least 1."""
+    fits, over = 0, len(text) + 1
+    length = min(len(text), max(1, int(most * per_token)))
+    while fits < length < over:
+        tokens = _tokens(text[:length], counter, guard)
+        if tokens > most:
+            over = length
+        else:
+            fits = length
+            if tokens >= most * _FULL:
+                break
+        guess = int(length * most / max(tokens, 1) * _CAREFUL)
+        length = min(over - 1, max(fits + 1, guess))
+    return max(fits, 1)
+
+
+def _nice_end(text: str, length: int) -> int:
+    """The last line end, or else the last white space, in the last fifth; else the very end."""
+    best, at_line = length, False
+    for match in _BREAK.finditer(text, length - length // _LOOK_BACK, length):
+        if match["line"] or not at_line:
+            best, at_line = match.end(), bool(match["line"])
+    return best
+
+
+def _shared(text: str, overlap: int, counter: TokenCounter, guard: Guard) -> int:
+    """How many bytes at the end of a part have at most so many tokens; not all of them."""
+    if not overlap:
+        return 0
+    length = min(len(text) - 1, len(text) * overlap // max(1, _tokens(text, counter, guard)))
+    while length and _tokens(text[-length:], counter, guard) > overlap:
+        length = length * 9 // 10
+    return utf8.encoded_size(text[-length:]) if length else 0

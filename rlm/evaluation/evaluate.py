@@ -1,0 +1,250 @@
+"""How good selection is for a catalog and questions whose needed tools are known.
+
+questions = read_questions(Path("questions.jsonl"), catalog)
+figures = evaluated("rules", catalog, questions)
+print(figures.recall5, figures.tokens, *figures.misses, sep="\\n")
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rlm import files
+from rlm.catalog.catalog import Catalog
+from rlm.compiler.compile import compile as compile_view
+from rlm.compiler.view import CompiledContext
+from rlm.errors import CatalogError, FileError, did_you_mean
+from rlm.model.policy import Mode, Policy
+from rlm.similarity.sensor import Sensor
+
+MOST_BYTES = 256 * 1024 * 1024
+"""Bytes of a file of questions."""
+
+FIRST = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50)
+"""After so many tools recall and tokens are looked at."""
+
+Groups: TypeAlias = tuple[tuple[str, ...], ...]
+"""Ids of units: of each group one is enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A text, and the tools that it needs; none for one that needs no tool."""
+
+    text: str
+    groups: Groups
+    history: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A needed tool that was not shown, why not, and what would change that.
+
+    Where one of several would do, it is the one that the evidence puts first. ``shown`` are the first that were shown.
+    """
+
+    text: str
+    unit: str
+    why: tuple[str, ...]
+    change: str
+    shown: tuple[str, ...]
+
+
+@dataclass
+class Figures:
+    """What one system reached. Shares are between 0 and 1, tokens and tools are means, times are CPU medians.
+
+    Recall is the share of the needed tools, completeness the share of questions with all of them; both are of the
+    questions that need a tool, and None where there are none. ``quiet`` is of the others: for how many nothing was
+    shown. ``shown``, ``recall_shown``, ``completeness_shown`` and ``tokens`` (of the whole request) are of what is
+    really shown, ``curve`` has (tools, recall, tokens) for requests with so many of the first tools. ``missed`` counts
+    all misses, ``misses`` explains the first of them.
+    """
+
+    system: str
+    questions: int
+    recall5: float | None
+    completeness5: float | None
+    recall10: float | None
+    recall_shown: float | None
+    completeness_shown: float | None
+    quiet: float | None
+    shown: float
+    tokens: float
+    query_ms: float | None
+    missed: int
+    curve: list[tuple[int, float, float]] = field(default_factory=list)
+    misses: list[Miss] = field(default_factory=list)
+
+
+def read_questions(path: Path, catalog: Catalog) -> list[Question]:
+    """Questions from JSON Lines: ``query``, and ``groups`` (lists of alternatives) or ``tools`` (all needed).
+
+    Tools are named by id, or by name where only one unit has it; ``"tools": []`` is a question that needs none.
+    ``history`` are earlier texts, last first.
+
+    Raises:
+        CatalogError: ``bad_questions`` with all findings (line, message), or for a file that cannot be read.
+    """
+    names: dict[str, str] = {}
+    for unit in catalog:
+        for name in (unit.name, unit.path):
+            names[name] = unit.id if names.get(name, unit.id) == unit.id else ""
+    questions, findings = [], []
+    try:
+        lines = files.read_text(path, MOST_BYTES).split("\n")
+    except FileError as problem:
+        detail = {**problem.detail, "findings": []}
+        raise CatalogError("bad_questions", f"{path} cannot be read: {problem.why}", detail) from None
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                questions.append(_question(json.loads(line), catalog, names))
+            except (ValueError, KeyError, TypeError, AttributeError) as problem:
+                findings.append({"line": number, "level": "error", "message": str(problem)})
+    if findings or not questions:
+        first = findings[0] if findings else {"line": 1, "message": "no questions"}
+        message = f"{path}, line {first['line']}: {first['message']}"
+        raise CatalogError("bad_questions", message, {"findings": findings})
+    return questions
+
+
+def _question(row: Mapping[str, Any], catalog: Catalog, names: Mapping[str, str]) -> Question:
+    def unit(name: str) -> str:
+        if name in catalog:
+            return name
+        if not names.get(name):
+            what = "more than one unit is called" if name in names else "no unit is called"
+            raise ValueError(f"{what} {name!r}{'' if name in names else did_you_mean(name, names)}")
+        return names[name]
+
+    def listed(value: Any, what: str) -> list[Any]:
+        if not isinstance(value, list):
+            raise ValueError(f"{what} must be a list")
+        return value
+
+    if not isinstance(row, dict) or not isinstance(row.get("query"), str) or ("groups" in row) == ("tools" in row):
+        raise ValueError("an object is wanted with query, a text, and with tools or groups")
+    tools = [[tool] for tool in listed(row.get("tools", []), "tools")]
+    groups = [listed(group, "a group") for group in listed(row.get("groups", tools), "groups")]
+    if not all(groups):
+        raise ValueError("a group without a tool can never be shown")
+    history = row.get("history") or ()
+    said = [history] if isinstance(history, str) else history
+    found = tuple(tuple(unit(name) for name in group) for group in groups)
+    return Question(row["query"], found, tuple(str(text) for text in said))
+
+
+def evaluated(
+    system: str,
+    catalog: Catalog,
+    questions: Sequence[Question],
+    *,
+    policy: Policy | None = None,
+    sensor: Sensor | None = None,
+    most_misses: int = 20,
+) -> Figures:
+    """What one system reaches: the rules, with a sensor or another policy.
+
+    Args:
+        system: what it is called in the figures.
+        catalog: what there is to choose from.
+        questions: at least one.
+        policy, sensor: as for ``rlm.compile``.
+        most_misses: so many misses are explained, each by a few compiles.
+
+    Raises:
+        RlmError: what ``rlm.compile`` raises.
+    """
+    asked, spent = [], []
+    misses: list[Miss] = []
+    for question in questions:
+        before = time.process_time()
+        view = compile_view(catalog, question.text, policy=policy, sensor=sensor, history=question.history)
+        spent.append(1000 * (time.process_time() - before))
+        one = _Asked.of(view, question)
+        asked.append(one)
+        misses += islice(_misses(view, question, one), most_misses - len(misses))
+    return _figures(system, asked, query_ms=statistics.median(spent), misses=misses)
+
+
+def everything(catalog: Catalog, questions: Sequence[Question], policy: Policy | None = None) -> Figures:
+    """What a request reaches that shows every tool, whatever the question; its tokens are those of the first one."""
+    policy = (policy or Policy()).model_copy(update={"mode": Mode.ALL_TOOLS, "budget": 10**9})
+    view = compile_view(catalog, questions[0].text, policy=policy)
+    asked = [_Asked.of(view, question) for question in questions]
+    return _figures("all_tools", asked, query_ms=None, misses=[])
+
+
+class _Asked:
+    """What a view showed of what was needed."""
+
+    def __init__(self, ids: Sequence[str], costs: Sequence[int], total: int, groups: Groups) -> None:
+        self.ids = ids
+        self.total = total
+        self.groups = groups
+        self._sums = [total - sum(costs), *costs]
+
+    @classmethod
+    def of(cls, view: CompiledContext, question: Question) -> _Asked:
+        cost = {item.unit.id: item.block.tokens for item in view.shown}
+        ids = [id for id in view.active if id in cost]
+        return cls(ids, [cost[id] for id in ids], view.ledger.total, question.groups)
+
+    def recall(self, first: int | None) -> float:
+        seen = set(self.ids[:first])
+        return statistics.fmean(not seen.isdisjoint(group) for group in self.groups)
+
+    def tokens(self, first: int) -> int:
+        """Of a request that had only the first tools."""
+        return sum(self._sums[: first + 1])
+
+    def missed(self) -> list[tuple[str, ...]]:
+        return [group for group in self.groups if set(self.ids).isdisjoint(group)]
+
+
+def _figures(system: str, asked: Sequence[_Asked], *, query_ms: float | None, misses: list[Miss]) -> Figures:
+    needing = [one for one in asked if one.groups]
+    mean = statistics.fmean
+
+    def recall(first: int | None) -> float | None:
+        return mean(one.recall(first) for one in needing) if needing else None
+
+    def complete(first: int | None) -> float | None:
+        return mean(one.recall(first) == 1 for one in needing) if needing else None
+
+    return Figures(
+        system=system,
+        questions=len(asked),
+        recall5=recall(5),
+        completeness5=complete(5),
+        recall10=recall(10),
+        recall_shown=recall(None),
+        completeness_shown=complete(None),
+        quiet=mean(not one.ids for one in asked if not one.groups) if len(needing) < len(asked) else None,
+        shown=mean(len(one.ids) for one in asked),
+        tokens=mean(one.total for one in asked),
+        query_ms=query_ms,
+        missed=sum(len(one.missed()) for one in asked),
+        curve=[
+            (first, mean(one.recall(first) for one in needing), mean(one.tokens(first) for one in asked))
+            for first in (FIRST if needing else ())
+        ],
+        misses=misses,
+    )
+
+
+def _misses(view: CompiledContext, question: Question, asked: _Asked) -> Iterator[Miss]:
+    """Each needed tool that is not shown, explained one by one."""
+    places = {id: place for place, id in enumerate(view.selection.ranked)}
+    for group in asked.missed():
+        unit = min(group, key=lambda one: places.get(one, len(places)))
+        why = view.explain(unit).sentences
+        yield Miss(question.text, unit, why, str(view.what_if(unit)), tuple(asked.ids[:5]))

@@ -1,0 +1,33 @@
+"""What a compile costs, in tokens."""
+
+from __future__ import annotations
+
+from rlm.model.base import Noun
+
+
+class TokenLedger(Noun):
+    """Tokens by stage; the stages add up to ``total``, and ``total`` is at most ``limit``.
+
+    ``task`` is the user's text and the conversation, ``pinned`` to ``frontier`` are the units by class (with
+    ``headings``), ``framing`` what the provider adds around messages and native tools. ``exact`` is true where
+    every stage but ``framing`` is the tokenizer's own count of the text that is sent; native tool arrays and
+    framing are always estimates, on the high side. Of a message in a provider's own form the JSON is counted; images,
+    documents and sounds are estimated, and the ledger is not exact then.
+    """
+
+    task: int = 0
+    headings: int = 0
+    pinned: int = 0
+    mandatory: int = 0
+    periphery: int = 0
+    frontier: int = 0
+    framing: int = 0
+    total: int = 0
+    limit: int = 0
+    tokenizer: str = ""
+    exact: bool = True
+
+    @property
+    def free(self) -> int:
+        """Tokens that are left."""
+        return self.limit - self.total

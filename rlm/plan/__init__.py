@@ -1,0 +1,109 @@
+"""Plans: read from a reply, checked whole, priced, and run.
+
+    plan = read(reply, frame)                                   # or validate(data, frame); raises PlanError
+    problems = preflight(worst_case(plan, frame), account.left())
+    ending = await run(plan, executor, Scope(inputs), width=8)
+
+Nothing here does I/O, and nothing in a plan is ever evaluated as code.
+"""
+
+from rlm.model.plan import (
+    Ending,
+    Estimate,
+    Failed,
+    Final,
+    Frame,
+    Observe,
+    PlanError,
+    PlanLimits,
+    PlanProblem,
+    Prices,
+    ValidPlan,
+)
+from rlm.plan.actions import (
+    Action,
+    ActionOutcome,
+    CheckpointAction,
+    ContextAction,
+    ModelAction,
+    Note,
+    RlmAction,
+    ToolAction,
+)
+from rlm.plan.cost import most_steps, preflight, step_problems, worst_case
+from rlm.plan.execution import Execution, Executor, current_step, run
+from rlm.plan.expressions import (
+    Material,
+    Prompt,
+    Scope,
+    Woven,
+    evaluate,
+    is_failure,
+    is_handle,
+    texts_in,
+    words_in,
+)
+from rlm.plan.machine import advance, begin, proceed, resume, stop
+from rlm.plan.pace import Pace
+from rlm.plan.parse import normalise, parse
+from rlm.plan.reply_schema import plan_schema
+from rlm.plan.reply_text import grammar_text
+from rlm.plan.state import Limit, Pause, PlanState, begun, bindings, unfinished
+from rlm.plan.validate import read, validate
+
+__all__ = [
+    "Action",
+    "ActionOutcome",
+    "CheckpointAction",
+    "ContextAction",
+    "Ending",
+    "Estimate",
+    "Execution",
+    "Executor",
+    "Failed",
+    "Final",
+    "Frame",
+    "Limit",
+    "Material",
+    "ModelAction",
+    "Note",
+    "Observe",
+    "Pace",
+    "Pause",
+    "PlanError",
+    "PlanLimits",
+    "PlanProblem",
+    "PlanState",
+    "Prices",
+    "Prompt",
+    "RlmAction",
+    "Scope",
+    "ToolAction",
+    "ValidPlan",
+    "Woven",
+    "advance",
+    "begin",
+    "begun",
+    "bindings",
+    "current_step",
+    "evaluate",
+    "grammar_text",
+    "is_failure",
+    "is_handle",
+    "most_steps",
+    "normalise",
+    "parse",
+    "plan_schema",
+    "preflight",
+    "proceed",
+    "read",
+    "resume",
+    "run",
+    "step_problems",
+    "stop",
+    "texts_in",
+    "unfinished",
+    "validate",
+    "words_in",
+    "worst_case",
+]

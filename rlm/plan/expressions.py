@@ -1,0 +1,367 @@
+"""Expressions: how a plan says a value. Evaluation is pure, and what comes out of it is never evaluated again.
+
+    "text", 3, true, null        itself
+    [..., ...], {"k": ...}       a list, an object of expressions
+    {"input": "name"}            an input of the run; with ``path`` a part of it
+    {"var": "name"}              what an earlier step bound; with ``path`` a part of it
+    {"join": [..., ...]}         one text: the parts one after the other
+    {"handle": "name"}           a context
+    {"literal": ...}             anything, exactly as it stands
+
+A path is ``"a.b[0]"`` or the list of its keys, ``["a", "b", 0]``; ``[-1]`` is the last item.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+from typing import Any, Self
+
+from rlm.errors import did_you_mean
+from rlm.fencing import FencedText, text_block, value_block
+from rlm.model.plan import PlanError
+from rlm.plan.problems import failure, inside, joined, names_of, shown, type_name
+from rlm.plan.sizes import CONTAINERS, StepWork, bounded
+
+FORMS: Mapping[str, frozenset[str]] = {
+    "input": frozenset({"input", "path"}),
+    "var": frozenset({"var", "path"}),
+    "join": frozenset({"join"}),
+    "handle": frozenset({"handle"}),
+    "literal": frozenset({"literal"}),
+}
+"""The forms, by the key that makes one, with all the keys that it may have."""
+
+INLINE = 40
+"""Characters up to which a number stands among the words of a prompt; true, false and null always do."""
+
+Key = str | int
+
+
+class Material(str):
+    """The text of a value in a prompt, which is no instruction; ``block`` is how a request shows it."""
+
+    __slots__ = ("block",)
+    block: FencedText
+
+    def __new__(cls, text: str, block: FencedText) -> Self:
+        """The text, with its block."""
+        made = super().__new__(cls, text)
+        made.block = block
+        return made
+
+
+Piece = str | dict[str, Any]
+Prompt = tuple[Piece, ...]
+"""A prompt in pieces: the words of the plan, Material, and handles (``{"handle": id}``) of texts to stand there."""
+
+
+class Woven(str):
+    """A prompt without handles as one text, which knows its pieces."""
+
+    __slots__ = ("pieces",)
+    pieces: tuple[str, ...]
+
+    def __new__(cls, pieces: Iterable[str]) -> Self:
+        """The pieces one after the other."""
+        kept = tuple(pieces)
+        made = super().__new__(cls, "".join(kept))
+        made.pieces = kept
+        return made
+
+
+MOST_KEYS = 200
+"""Keys of an object among which the one that was meant is looked for."""
+
+_PART = re.compile(r"\[(-?\d{1,9})\]|\.?([^.\[\]]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The values that expressions may name. Values are JSON; nothing changes them.
+
+    ``held`` are the units of what the plan bound. ``work`` counts what expressions look at.
+    """
+
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    own: frozenset[str] = frozenset()
+    """Variables whose value is written in the plan itself: in a prompt they are its words."""
+
+    held: int = 0
+    work: StepWork = field(default_factory=StepWork, compare=False, repr=False)
+
+    def bind(self, name: str, value: Any, units: int = 0) -> Scope:
+        """The same scope with one more variable, of so many units."""
+        own = self.own - {name} if name in self.own else self.own
+        return Scope(self.inputs, {**self.variables, name: value}, own, self.held + units, self.work)
+
+    def bind_own(self, name: str, value: Any) -> Scope:
+        """The same, with a value that is written in the plan."""
+        return Scope(self.inputs, {**self.variables, name: value}, self.own | {name}, self.held, self.work)
+
+    def is_own(self, expression: Any) -> bool:
+        """Whether nothing but the plan, and the task that it is for, says what the value of an expression is."""
+        match form_of(expression):
+            case "literal":
+                return True
+            case "handle":
+                return False
+            case "var":
+                return bool(expression["var"] in self.own)
+            case "input":
+                return _words_of(self.inputs.get(expression["input"])) is not None
+            case "join":
+                return self.is_own(expression["join"])
+        if isinstance(expression, dict):
+            return all(map(self.is_own, expression.values()))
+        return all(map(self.is_own, expression)) if isinstance(expression, list) else True
+
+
+def form_of(value: Any) -> str | None:
+    """The form that an object is, None for a plain object or no object."""
+    if not isinstance(value, dict):
+        return None
+    for key, fields in FORMS.items():
+        if key in value and value.keys() <= fields:
+            return key
+    return None
+
+
+def evaluate(expression: Any, scope: Scope, path: str = "") -> Any:
+    """The value of an expression.
+
+    Raises:
+        PlanError: ``unbound``, ``unknown_input``, ``no_such_part``, ``not_text`` or ``too_large``; ``detail`` has
+            the path of the place in the plan.
+    """
+    if not isinstance(expression, CONTAINERS):
+        return expression
+    form = form_of(expression)
+    if form is not None and isinstance(expression, dict):
+        return _EVALUATE[form](expression, scope, path)
+    return bounded(_parts(expression, scope, path), path, scope.work)
+
+
+def _parts(expression: Any, scope: Scope, path: str) -> Any:
+    """The value of an expression, of which only the texts are bounded: the whole is looked at once, in the end."""
+    if isinstance(expression, list):
+        values = _written_values(expression)
+        if values is not None:
+            scope.work.add(values, path)
+            return expression
+        scope.work.add(len(expression), path)
+        return [
+            _parts(item, scope, inside(path, number)) if isinstance(item, CONTAINERS) else item
+            for number, item in enumerate(expression)
+        ]
+    form = form_of(expression)
+    if form is not None:
+        return _EVALUATE[form](expression, scope, path)
+    scope.work.add(len(expression), path)
+    return {
+        key: _parts(item, scope, inside(path, key)) if isinstance(item, CONTAINERS) else item
+        for key, item in expression.items()
+    }
+
+
+def _written_values(expression: list[Any]) -> int | None:
+    """How many values are in a list of plain values and lists, which is its own value; None where an object is in it.
+
+    A path for each item of such a list would take longer than all else: 80,000 items take a tenth of a second.
+    """
+    count, stack = 0, [expression]
+    while stack:
+        items = stack.pop()
+        count += len(items)
+        for item in items:
+            if isinstance(item, dict):
+                return None
+            if isinstance(item, list):
+                stack.append(item)
+    return count
+
+
+def pieces(expression: Any, scope: Scope, path: str) -> Prompt:
+    """A prompt: as ``evaluate``, but a handle may stand where a text does, and what is no word of the plan is known."""
+    values = list(_prompt_parts(expression, scope, path))
+    bounded([value for _, value in values], path, scope.work)
+    return merged([piece for part, value in values for piece in _shown_as(part, value, scope)])
+
+
+def _prompt_parts(expression: Any, scope: Scope, path: str) -> Iterator[tuple[Any, Any]]:
+    """The parts of a prompt in order, with their values."""
+    if form_of(expression) != "join":
+        yield expression, evaluate(expression, scope, path)
+        return
+    inner = inside(path, "join")
+    if not isinstance(expression["join"], list):
+        raise failure("invalid_join", "`join` wants a list of parts", inner)
+    for n, part in enumerate(expression["join"]):
+        yield from _prompt_parts(part, scope, inside(inner, n))
+
+
+def _shown_as(part: Any, value: Any, scope: Scope) -> Iterable[Piece]:
+    """What stands in a prompt for a part: words, a context, or a value as material."""
+    if is_handle(value):
+        return (value,)
+    task = scope.inputs.get(part["input"]) if form_of(part) == "input" else None
+    if isinstance(task, Woven) and task == value:
+        return task.pieces
+    if scope.is_own(part) or _is_inline(value):
+        return (text_of(value),)
+    return (material(_name_of(part), value),)
+
+
+def material(name: str, value: Any) -> Material:
+    """A value as material under a name."""
+    if isinstance(value, str):
+        return Material(value, text_block(name, value))
+    return Material(text_of(value), value_block(name, value))
+
+
+def _is_inline(value: Any) -> bool:
+    """Whether a value cannot say anything: a number that is not long, true, false, null."""
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return bool(abs(value) < 10**INLINE)
+    return value is None or isinstance(value, bool)
+
+
+def _name_of(expression: Any) -> str:
+    name = expression.get("var", expression.get("input")) if isinstance(expression, dict) else None
+    return joined(name, keys_of(expression.get("path", "")) or ()) if isinstance(name, str) else "value"
+
+
+def text(expression: Any, scope: Scope, path: str) -> Woven:
+    """A value as one text. Raises: PlanError, as ``evaluate``; ``not_text`` for a context."""
+    parts = pieces(expression, scope, path)
+    texts = [part for part in parts if isinstance(part, str)]
+    if len(texts) < len(parts):
+        raise failure("not_text", "a context has no text of its own here: read it with a `context` step first", path)
+    return Woven(texts)
+
+
+def texts_in(text: str) -> tuple[str, ...]:
+    """The pieces of a text that knows them; any other text is words."""
+    return text.pieces if isinstance(text, Woven) else (text,)
+
+
+def words_in(prompt: str | Prompt) -> str:
+    """What a prompt says itself, without its material."""
+    parts = texts_in(prompt) if isinstance(prompt, str) else prompt
+    return "\n".join(piece for piece in parts if isinstance(piece, str) and not isinstance(piece, Material))
+
+
+def _words_of(value: Any) -> str | None:
+    """The text of a task that is words alone; None for any other value."""
+    return value if isinstance(value, Woven) and not any(isinstance(p, Material) for p in value.pieces) else None
+
+
+def merged(parts: list[Piece]) -> Prompt:
+    """The parts with neighbouring words made one; at least one."""
+    made: list[Piece] = []
+    for are_words, group in groupby(parts, _is_words):
+        run = list(group)
+        made += ["".join(map(str, run))] if are_words else run
+    return tuple(made) or ("",)
+
+
+def _is_words(piece: Piece) -> bool:
+    return isinstance(piece, str) and not isinstance(piece, Material)
+
+
+def text_of(value: Any) -> str:
+    """A value as it stands inside a text: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def is_handle(value: Any) -> bool:
+    """Whether a value stands for a context."""
+    return isinstance(value, dict) and value.keys() == {"handle"} and isinstance(value["handle"], str)
+
+
+def is_failure(value: Any) -> bool:
+    """Whether a value is what stands for a failed item: an error as data under ``error``, and nothing else."""
+    if not isinstance(value, dict) or value.keys() != {"error"}:
+        return False
+    error = value["error"]
+    return isinstance(error, dict) and {"phase", "kind", "message"} <= error.keys()
+
+
+def keys_of(path: Any) -> tuple[Key, ...] | None:
+    """The keys of a path; None where it is no path."""
+    if isinstance(path, list):
+        good = all(isinstance(key, str) or (isinstance(key, int) and not isinstance(key, bool)) for key in path)
+        return tuple(path) if good else None
+    if path == "":
+        return ()
+    if not isinstance(path, str) or path.startswith("."):
+        return None
+    keys: list[Key] = []
+    at = 0
+    while at < len(path):
+        part = _PART.match(path, at)
+        if part is None or (at and part[2] and path[at] != "."):
+            return None
+        keys.append(int(part[1]) if part[1] else part[2])
+        at = part.end()
+    return tuple(keys)
+
+
+def part_of(value: Any, keys: tuple[Key, ...], path: str) -> Any:
+    """The part of a value that a path leads to. Raises: PlanError ``no_such_part``."""
+    way = ""
+    for key in keys:
+        if not _has(value, key):
+            raise _no_part(value, key, way, path)
+        value = value[key]
+        way = inside(way, key)
+    return value
+
+
+def _has(value: Any, key: Key) -> bool:
+    if isinstance(key, str):
+        return isinstance(value, dict) and key in value
+    return isinstance(value, list) and -len(value) <= key < len(value)
+
+
+def _no_part(value: Any, key: Key, way: str, path: str) -> PlanError:
+    where = f"at {way!r}" if way else "at the top"
+    if isinstance(value, dict):
+        there = f"an object with the keys {names_of(value)}"
+        hint = did_you_mean(key, islice(map(str, value), MOST_KEYS)) if isinstance(key, str) else ""
+    else:
+        there = f"a list of {len(value)}" if isinstance(value, list) else type_name(value)
+        hint = ""
+    message = f"the value has no part {shown(key)}: {where} there is {there}{hint}"
+    return failure("no_such_part", message, path, key=key)
+
+
+def _input(expression: dict[str, Any], scope: Scope, path: str) -> Any:
+    return _named(expression, expression["input"], scope.inputs, "unknown_input", "no input", path)
+
+
+def _var(expression: dict[str, Any], scope: Scope, path: str) -> Any:
+    return _named(expression, expression["var"], scope.variables, "unbound", "no variable", path)
+
+
+def _named(expression: dict[str, Any], name: Any, values: Mapping[str, Any], kind: str, missing: str, path: str) -> Any:
+    if not isinstance(name, str) or name not in values:
+        raise failure(kind, f"there is {missing} {shown(name)}", path, name=name)
+    keys = keys_of(expression.get("path", ""))
+    if keys is None:
+        raise failure("invalid_path", f"{shown(expression['path'])} is no path", inside(path, "path"))
+    value = values[name]
+    return part_of(str(value) if isinstance(value, Woven) else value, keys, path)
+
+
+_EVALUATE: Mapping[str, Callable[[dict[str, Any], Scope, str], Any]] = {
+    "input": _input,
+    "var": _var,
+    "join": lambda expression, scope, path: str(text(expression, scope, path)),
+    "handle": lambda expression, _scope, _path: expression,
+    "literal": lambda expression, _scope, _path: expression["literal"],
+}

@@ -1,1 +1,0 @@
-"""What sends, waits and answers. One function reaches a provider: ``rlm.runtime.gate.send``."""

@@ -1,0 +1,278 @@
+"""One function sends.
+
+Every provider request leaves through ``send``: here budget is reserved before and settled after, here the deadline
+is applied, and here the exact bytes are recorded by hash. Nothing else in the library calls a provider's ``send``
+(a test reads the sources).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+
+from rlm.boundary import host_code
+from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError, valid_text
+from rlm.model.base import Noun
+from rlm.model.policy import DEFAULT_TOKENIZER
+from rlm.providers.base import Provider, ProviderReply, ProviderRequest, Usage
+from rlm.providers.prices import Price
+from rlm.providers.retry import Retry
+from rlm.sending.charges import Bill
+from rlm.sending.run_budget import Reservation, RunBudget
+from rlm.tokens.counter import counter
+
+ONCE = Retry(attempts=1)
+
+MOST_COUNTED = 262_144
+"""Characters of a reply that are counted; a longer one has as many tokens for each character as its beginning."""
+
+COUNTED_AT_ONCE = 32_768
+"""Characters of a reply that are counted between two turns of the event loop: about 20 ms."""
+
+Ends = Callable[[ProviderReply | RlmError, Bill | None], None]
+"""Is called with the outcome of a request and what was charged for it; None where that is nothing."""
+
+
+class Sent(Noun):
+    """One request that left: SHA-256 and size (bytes) of its body, who it went to."""
+
+    digest: str
+    size: int
+    provider: str
+    model: str
+
+
+@dataclass(frozen=True)
+class Passage:
+    """What the requests of a run draw on.
+
+    ``input_tokens`` are those of the finished request, as counted by the ``tokenizer``, which counts the reply as
+    well. ``window`` is the model's, in tokens: usage above it is not believed. ``slots`` bounds how many requests of
+    the tree are on their way at the same moment. ``attempt`` is called with what is about to leave, and returns what
+    is to be called with the outcome: the reply, or what went wrong.
+    """
+
+    account: RunBudget
+    input_tokens: int
+    tokenizer: str = DEFAULT_TOKENIZER
+    window: int | None = None
+    price: Price | None = None
+    retry: Retry = ONCE
+    rng: random.Random = field(default_factory=random.Random)
+    slots: anyio.CapacityLimiter | None = None
+    attempt: Callable[[ProviderRequest, bytes, Reservation], Ends] | None = None
+
+
+async def send(
+    provider: Provider,
+    request: ProviderRequest,
+    *,
+    deadline: float,
+    record: Callable[[Sent], None] | None = None,
+    passage: Passage | None = None,
+    on_text: Callable[[str], Any] | None = None,
+) -> ProviderReply:
+    """The provider's reply, or what went wrong, by ``deadline``.
+
+    Args:
+        deadline: an absolute time on the event loop's clock (``anyio.current_time()``), seconds. There is no
+            request without one.
+        record: called with what is about to leave, before it does.
+        passage: the run's ledger and patience; without one, nothing is charged and nothing is sent twice.
+        on_text: told the reply's text as it arrives.
+
+    Raises: ProviderError (``timeout`` with ``detail["source"] == "deadline"`` when the time is over; no connection
+    is left open); RunError ``budget_exhausted`` before anything is sent; ConfigurationError for a request that
+    cannot be written.
+    """
+    made = 0
+    while True:
+        made += 1
+        try:
+            return await _attempt(provider, request, deadline, record, passage, on_text)
+        except ProviderError as problem:
+            left = deadline - anyio.current_time()
+            wait = passage.retry.delay(made, problem, passage.rng, left=left) if passage is not None else None
+            if wait is None:
+                raise
+            await anyio.sleep(wait)
+
+
+async def _attempt(
+    provider: Provider,
+    request: ProviderRequest,
+    deadline: float,
+    record: Callable[[Sent], None] | None,
+    passage: Passage | None,
+    on_text: Callable[[str], Any] | None,
+) -> ProviderReply:
+    if passage is None:
+        return await _send(provider, request, _encoded(provider, request), deadline, record, on_text)
+    if passage.slots is None:
+        return await _charged(provider, request, deadline, record, passage, on_text)
+    with anyio.CancelScope(deadline=deadline):
+        await passage.slots.acquire_on_behalf_of(ticket := object())
+        try:
+            return await _charged(provider, request, deadline, record, passage, on_text)
+        finally:
+            passage.slots.release_on_behalf_of(ticket)
+    raise _too_late(provider, "while the request waited for its turn")
+
+
+async def _charged(
+    provider: Provider,
+    request: ProviderRequest,
+    deadline: float,
+    record: Callable[[Sent], None] | None,
+    passage: Passage,
+    on_text: Callable[[str], Any] | None,
+) -> ProviderReply:
+    account = passage.account
+    reservation = await _reserved(provider, request, deadline, passage)
+    told: Ends | None = None
+    try:
+        if reservation.output_tokens != request.max_output_tokens:
+            request = request.model_copy(update={"max_output_tokens": reservation.output_tokens})
+        body = _encoded(provider, request)
+        told = passage.attempt(request, body, reservation) if passage.attempt is not None else None
+        reply = await _send(provider, request, body, deadline, record, on_text)
+    except RlmError as problem:
+        bill = _settled(problem, reservation, passage)
+        if told is not None:
+            told(problem, bill)
+        raise
+    except BaseException:  # cancelled: what it has taken by now nobody knows
+        account.settle(reservation, None)
+        raise
+    received = await received_tokens(reply, passage.tokenizer)
+    bill = account.settle(reservation, reply.usage, received=received, window=passage.window)
+    if told is not None:
+        told(reply, bill)
+    return reply
+
+
+def _settled(problem: RlmError, reservation: Reservation, passage: Passage) -> Bill | None:
+    """What is charged for a request that failed; None for nothing."""
+    usage = _usage_in(problem)
+    if took_nothing(problem) and not (usage.input_tokens or usage.output_tokens):
+        passage.account.release(reservation)
+        return None
+    received = problem.detail.get("received_bytes")  # a text has no more tokens than bytes
+    received = min(received, reservation.output_tokens) if isinstance(received, int) else None
+    return passage.account.settle(reservation, usage, received=received, window=passage.window)
+
+
+def _usage_in(problem: RlmError) -> Usage:
+    """What a server said that a failed answer took."""
+    usage = problem.detail.get("usage") if isinstance(problem, ProviderError) else None
+    try:
+        return Usage(**usage) if isinstance(usage, dict) else Usage()
+    except (ConfigurationError, TypeError):
+        return Usage()
+
+
+async def received_tokens(reply: ProviderReply, tokenizer: str) -> int:
+    """Our own count of what a reply holds. Other tasks go on between two pieces; what arrived is charged, so that no
+    cancellation ends the counting."""
+    text = "\n".join([reply.text, reply.refusal, *(f"{call.name} {call.arguments}" for call in reply.tool_calls)])
+    text = text.rstrip("\n")
+    read, counted = min(len(text), MOST_COUNTED), 0
+    with anyio.CancelScope(shield=True):
+        for start in range(0, read, COUNTED_AT_ONCE):
+            if start:
+                await anyio.lowlevel.checkpoint()
+            counted += counter(tokenizer).count(text[start : min(read, start + COUNTED_AT_ONCE)])
+    return counted if read == len(text) else math.ceil(counted * len(text) / read)
+
+
+async def _reserved(provider: Provider, request: ProviderRequest, deadline: float, passage: Passage) -> Reservation:
+    """A reservation; where others were promised what this one needs, once they have taken what they took."""
+    account = passage.account
+    while True:
+        try:
+            return account.reserve(passage.input_tokens, request.max_output_tokens, passage.price)
+        except RunError as problem:
+            freed = account.freed(passage.input_tokens, passage.price)
+            if freed is None or problem.detail.get("field") == "max_model_calls":
+                raise
+        with anyio.CancelScope(deadline=deadline) as scope:
+            await freed.wait()
+        if scope.cancelled_caught:
+            raise _too_late(provider, "while the request waited for others to give back budget", unsent=True)
+
+
+def took_nothing(problem: RlmError) -> bool:
+    """Whether a request that failed so cannot have cost anything: it never left, or was refused with a status."""
+    if not isinstance(problem, ProviderError):
+        return True
+    if problem.status is not None:
+        return problem.status >= 400 and problem.status not in (408, 504)
+    return problem.detail.get("unsent") is True
+
+
+def _encoded(provider: Provider, request: ProviderRequest) -> bytes:
+    with host_code(*provider_failed(provider)):
+        return provider.encode(request)
+
+
+async def _send(
+    provider: Provider,
+    request: ProviderRequest,
+    body: bytes,
+    deadline: float,
+    record: Callable[[Sent], None] | None,
+    on_text: Callable[[str], Any] | None,
+) -> ProviderReply:
+    if anyio.current_time() >= deadline:
+        raise _too_late(provider, "before the request was sent", unsent=True)
+    if record is not None:
+        digest = hashlib.sha256(body).hexdigest()
+        record(Sent(digest=digest, size=len(body), provider=provider.name, model=request.model))
+    with anyio.CancelScope(deadline=deadline) as scope:
+        with host_code(*provider_failed(provider)):
+            return _sound(provider, await provider.send(request, body, _listening(on_text)))
+    assert scope.cancelled_caught
+    raise _too_late(provider, "while the provider was answering")
+
+
+def provider_failed(provider: Provider) -> tuple[str, Callable[[str, dict[str, Any]], ProviderError]]:
+    """For ``host_code``: what is called, and the error where it raises anything but errors of this library."""
+
+    def error(message: str, detail: dict[str, Any]) -> ProviderError:
+        return ProviderError("provider_failed", message, {**detail, "provider": provider.name})
+
+    return f"provider {provider.name!r}", error
+
+
+def _listening(on_text: Callable[[str], Any] | None) -> Callable[[str], Any] | None:
+    """``on_text``, which ends its request with ProviderError ``listener_failed`` where it raises."""
+    if on_text is None:
+        return None
+    tell = on_text
+
+    def told(piece: str) -> None:
+        with host_code("on_text", lambda message, detail: ProviderError("listener_failed", message, detail)):
+            tell(piece)
+
+    return told
+
+
+def _sound(provider: Provider, reply: Any) -> ProviderReply:
+    """A provider's reply, if it is one; its text is valid Unicode, whoever made it."""
+    if not isinstance(reply, ProviderReply):
+        what = f"{provider.name} gave {type(reply).__name__} where a ProviderReply is wanted"
+        raise ProviderError("malformed_reply", what, {"provider": provider.name})
+    text = valid_text(reply.text)
+    return reply if text == reply.text else reply.model_copy(update={"text": text})
+
+
+def _too_late(provider: Provider, when: str, *, unsent: bool = False) -> ProviderError:
+    detail = {"source": "deadline", "provider": provider.name, **({"unsent": True} if unsent else {})}
+    return ProviderError("timeout", f"the deadline passed {when}", detail, retryable=False)
