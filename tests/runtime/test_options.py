@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -55,7 +56,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("options", "named"), WRONG, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("options", "named"), WRONG, ids=lambda value: re.sub(r" at 0x\w+", "", str(value))[:40])
 def test_a_wrong_option_is_named_before_anything_is_sent(options, named):
     script = ScriptedProvider([plan(final(1))])
     with pytest.raises(ConfigurationError, match=named):
