@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 import anyio
 import anyio.to_thread
@@ -23,11 +24,19 @@ from rlm.tools.mcp.listing import Finding, ServerListing, finding
 from rlm.tools.mcp.tools import tool_of
 from rlm.tools.tool import DEFAULT_MAX_RESULT_BYTES, DEFAULT_TIME_LIMIT, Effect, ResultForm, Tool
 
-if TYPE_CHECKING:
-    from rlm.catalog.catalog import Catalog
-
 MCP_FIELDS = frozenset({"namespace", "category", "trust", "mandatory", "priority", "activation", "visible"})
 assert MCP_FIELDS <= HOST_FIELDS
+
+
+class ServedCatalog(Protocol):
+    """A catalog as a server's units need it: ``rlm.Catalog`` has all of it."""
+
+    @property
+    def units(self) -> Mapping[str, Unit]: ...
+    @property
+    def destroyed(self) -> bool: ...
+    def changing(self) -> AbstractContextManager[Any]: ...
+    def exchange(self, gone: Iterable[str], units: Iterable[Unit], tools: Iterable[Tool] = ()) -> int: ...
 
 
 class MCPTools(Noun):
@@ -112,7 +121,7 @@ def check_effects(tools: MCPTools, clients: Mapping[str, MCPClient]) -> None:
 
 
 async def added(
-    catalog: Catalog,
+    catalog: ServedCatalog,
     clients: MCPServers,
     made: list[MCPClient],
     tools: MCPTools,
@@ -172,7 +181,7 @@ async def _opened(clients: list[MCPClient], *, keep_trying: bool) -> dict[str, E
     return {client.name: failures[client.name] for client in clients if client.name in failures}
 
 
-def _placed(catalog: Catalog, placements: list[ServerPlacement]) -> None:
+def _placed(catalog: ServedCatalog, placements: list[ServerPlacement]) -> None:
     with catalog.changing():
         done: list[ServerPlacement] = []
         try:
@@ -194,7 +203,7 @@ class ServerPlacement:
     server only in whether it is there.
     """
 
-    def __init__(self, catalog: Catalog, client: MCPClient, tools: MCPTools, host: Mapping[str, Any]) -> None:
+    def __init__(self, catalog: ServedCatalog, client: MCPClient, tools: MCPTools, host: Mapping[str, Any]) -> None:
         self._catalog = weakref.ref(catalog)
         self._client = client
         self._tools, self._host = tools, dict(host)
@@ -209,7 +218,7 @@ class ServerPlacement:
         if catalog is not None and not catalog.destroyed:
             self.place(catalog)
 
-    def place(self, catalog: Catalog) -> None:
+    def place(self, catalog: ServedCatalog) -> None:
         """Bring the catalog into step with the server, in one change.
 
         Raises: CatalogError ``duplicate_unit``, the first time, where another unit has an id of the server's.
@@ -235,7 +244,7 @@ class ServerPlacement:
             self._placed = {id: wanted[id] for id in ours}
             self._first = False
 
-    def withdraw(self, catalog: Catalog) -> None:
+    def withdraw(self, catalog: ServedCatalog) -> None:
         """Take everything out again."""
         catalog.exchange(list(self._placed), [])
         self._placed = {}

@@ -10,11 +10,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import typer
 
-from rlm.cli.terminal import one_object, visible
+from rlm.cli.terminal import MOST_FINDINGS, one_object, visible
 from rlm.errors import RlmError
-
-MOST_FINDINGS = 20
-"""Findings that are shown where not all are asked for."""
 
 P = ParamSpec("P")
 T = TypeVar("T")

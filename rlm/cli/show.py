@@ -11,7 +11,7 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from rlm.cli.terminal import visible
+from rlm.cli.terminal import MOST_FINDINGS, visible
 from rlm.compiler.explain.explain import Change, Explanation
 from rlm.compiler.view import CompiledContext
 from rlm.model.words import counted
@@ -105,8 +105,6 @@ def findings(file: Path, units: int, found: Iterable[Mapping[str, Any]]) -> None
 
 def finding_rows(found: Sequence[Mapping[str, Any]], stream: IO[str]) -> None:
     """The first findings as a table, and how many others there are."""
-    from rlm.cli.outcome import MOST_FINDINGS
-
     cells = [
         (
             str(row["level"]),

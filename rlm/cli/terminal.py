@@ -7,6 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+MOST_FINDINGS = 20
+"""Findings that are printed where not all are asked for."""
+
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Control characters, and those that turn the direction of writing; as ``rlm_explain:visible/2``, but that lines
 and tabs stay."""

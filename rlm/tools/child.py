@@ -74,7 +74,7 @@ def found(address: str) -> Any:
 def called(handler: Any, arguments: dict[str, Any], *, typed: bool) -> Any:
     """What the handler gives back."""
     from rlm.tools.cancellation import Cancellation
-    from rlm.tools.function import binder_of
+    from rlm.tools.signature import binder_of
 
     given = handler(**binder_of(handler, typed=typed)(arguments, Cancellation()))
     if inspect.isawaitable(given):

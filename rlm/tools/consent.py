@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from rlm.errors import ConfigurationError, ToolError
 from rlm.tools.authority import (
@@ -18,14 +19,24 @@ from rlm.tools.authority import (
     refused,
 )
 from rlm.tools.failure import failure_of
+from rlm.tools.grant import Grant
 from rlm.tools.outcome import Consent
-from rlm.tools.tool import Effect
-
-if TYPE_CHECKING:
-    from rlm.tools.execute import _ToolExecution
+from rlm.tools.tool import Effect, Tool
 
 
-async def consented(call: _ToolExecution) -> dict[str, Any] | None:
+class PendingCall(Protocol):
+    """A call before its handler runs: ``rlm.tools.execute`` has one for each call."""
+
+    tool: Tool
+    grant: Grant
+    origin: dict[str, Any]
+    arguments: Any
+    consent: Consent | None
+
+    async def ask(self, function: Callable[..., Any], *arguments: Any, what: str) -> Any: ...
+
+
+async def consented(call: PendingCall) -> dict[str, Any] | None:
     """None where the call may be made with its arguments; new arguments where an approver edited them.
 
     Raises: ToolError ``effect_not_admitted``, ``denied``, ``authority_failed``, ``approval_required``,
@@ -42,7 +53,7 @@ async def consented(call: _ToolExecution) -> dict[str, Any] | None:
     return await _asked(call, request.model_copy(update={"tier": decision.tier, "reason": decision.reason}))
 
 
-def _request(call: _ToolExecution) -> ToolRequest:
+def _request(call: PendingCall) -> ToolRequest:
     return ToolRequest(
         tool=call.tool.id,
         effect=call.tool.effect,
@@ -52,13 +63,13 @@ def _request(call: _ToolExecution) -> ToolRequest:
     )
 
 
-async def _decided(call: _ToolExecution, request: ToolRequest) -> Decision:
+async def _decided(call: PendingCall, request: ToolRequest) -> Decision:
     """The strictest word of all authorities."""
     decisions = [await _said(call, authority, request) for authority in call.grant.authorities]
     return max(decisions, key=lambda decision: decision.severity)
 
 
-async def _said(call: _ToolExecution, authority: Any, request: ToolRequest) -> Decision:
+async def _said(call: PendingCall, authority: Any, request: ToolRequest) -> Decision:
     if isinstance(authority, Authority):
         return authority(request)
     try:
@@ -70,7 +81,7 @@ async def _said(call: _ToolExecution, authority: Any, request: ToolRequest) -> D
         raise refused("authority_failed", request, f"the host's authority gave no word: {said}") from None
 
 
-async def _asked(call: _ToolExecution, request: ToolRequest) -> dict[str, Any] | None:
+async def _asked(call: PendingCall, request: ToolRequest) -> dict[str, Any] | None:
     tier = request.tier or AuthorityLevel.ALLOW_ONCE
     if call.consent is not None and call.consent.edited:
         _check_edited(call.consent, request, tier)
@@ -101,14 +112,14 @@ def _check_edited(consent: Consent, request: ToolRequest, tier: AuthorityLevel) 
         raise refused("approval_denied", request, f"as edited it needs {tier.value}, and {given} was given")
 
 
-def _is_remembered(call: _ToolExecution, tier: AuthorityLevel) -> bool:
+def _is_remembered(call: PendingCall, tier: AuthorityLevel) -> bool:
     session = AuthorityLevel.ALLOW_SESSION.rank
     ceiling = call.grant.ceiling.rank if call.grant.ceiling else -1
     known = (call.tool.id, call.tool.effect) in call.grant.remembered
     return known and tier.rank <= session <= ceiling
 
 
-async def _approved(call: _ToolExecution, request: ToolRequest, tier: AuthorityLevel) -> Approval:
+async def _approved(call: PendingCall, request: ToolRequest, tier: AuthorityLevel) -> Approval:
     assert call.grant.approve is not None
     try:
         return approval_of(await call.ask(call.grant.approve, request, what="approval"), tier)

@@ -136,15 +136,15 @@ class _ToolExecution:
             what = f"preflight gave {type(said).__name__}; None or an error is wanted"
             raise ToolError("preflight_failed", f"{self.tool.id}: {what}", {"tool": self.tool.id})
 
-    async def ask(self, function: Callable[..., Any], *given: Any, what: str) -> Any:
+    async def ask(self, function: Callable[..., Any], *arguments: Any, what: str) -> Any:
         """What a host's callable says, sync or async, before the deadline. Raises: what it raises."""
         name = f"{self.tool.id}, {what}"
         self._in_time(what)
         work: ToolWork
         if is_async(function):
-            work = LoopWork(name, lambda: function(*given))
+            work = LoopWork(name, lambda: function(*arguments))
         else:
-            work = ThreadWork(name, lambda: function(*given))
+            work = ThreadWork(name, lambda: function(*arguments))
         await self._run(work, self.deadline, what)
         said = work.answer()
         if not hasattr(said, "__await__"):

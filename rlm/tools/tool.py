@@ -17,8 +17,8 @@ from rlm.model.unit import Kind, Trust, checked_id
 from rlm.tools.enforced import enforced
 
 if TYPE_CHECKING:
-    from rlm.tools.function import Binder
     from rlm.tools.schema import Check
+    from rlm.tools.signature import Binder
 
 DEFAULT_TIME_LIMIT = 30.0
 DEFAULT_MAX_RESULT_BYTES = 65_536
@@ -161,7 +161,7 @@ class Tool:
     @cached_property
     def bind(self) -> Binder:
         """Makes JSON arguments into the arguments of a call."""
-        from rlm.tools.function import binder_of
+        from rlm.tools.signature import binder_of
 
         return binder_of(self.handler, typed=self.typed)
 
@@ -174,7 +174,7 @@ class Tool:
 
         A handler that takes an ``rlm.Cancellation`` is not warned of, nor is ``isolated=False``.
         """
-        from rlm.tools.function import cancellation_parameters
+        from rlm.tools.signature import cancellation_parameters
 
         if self.isolated is not None or self.place is not Place.THREAD or cancellation_parameters(self.handler):
             return
