@@ -81,6 +81,15 @@ _HOMES = {
     "tool": "rlm.tools.function",
 }
 
+_RENAMED = {
+    "Admitted": "Preselected",
+    "Class": "PackingClass",
+    "Ledger": "TokenLedger",
+    "Projection": "ResultForm",
+    "Tier": "AuthorityLevel",
+}
+"""Names of version 0.1 with those that replace them."""
+
 __all__ = [*_HOMES, "__version__", "errors"]
 
 if TYPE_CHECKING:
@@ -168,6 +177,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("rlm.errors")
     home = _HOMES.get(name)
     if home is None:
+        if name in _RENAMED:
+            raise AttributeError(f"rlm.{name} is called rlm.{_RENAMED[name]} since version 0.2")
         from rlm.errors import did_you_mean
 
         raise AttributeError(f"module 'rlm' has no attribute {name!r}{did_you_mean(name, _HOMES)}")

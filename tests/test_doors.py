@@ -108,7 +108,7 @@ DOORS: dict[str, Door] = {
     "Unit.schema": door(lambda **given: rlm.Unit("tool:x", **given), "schema", 5, {1: 2}, {"type": ODD}),
     "Trigger.value": door(rlm.Trigger, "value", *NAMES),
     "Message.content": door(lambda **given: rlm.Message(role="user", **given), "content", *NAMES),
-    "Admitted.unit": door(rlm.Preselected, "unit", *NAMES),
+    "Preselected.unit": door(rlm.Preselected, "unit", *NAMES),
     "Price": door(lambda **given: Price(output_per_million=1, **given), "input_per_million", None, "1", ODD),
     # the catalog
     "Catalog.units": Door(rlm.Catalog, "units", (None, 5, UNIT, "x", {})),
@@ -255,8 +255,8 @@ def test_whether_something_is_there_is_no_error_whatever_is_asked() -> None:
 
 def test_every_public_name_that_can_be_called_with_something_has_a_door_here() -> None:
     """Names that take nothing from a host, or that only the library makes."""
-    made = {"Answer", "Completion", "CompiledContext", "Future", "Ledger", "Reason", "ToolOutcome", "ToolRequest"}
-    plain = {"Cancellation", "CancelToken", "Projection", "cancelled"} | {
+    made = {"Answer", "Completion", "CompiledContext", "Future", "TokenLedger", "Reason", "ToolOutcome", "ToolRequest"}
+    plain = {"Cancellation", "CancelToken", "ResultForm", "cancelled"} | {
         name for name in rlm.__all__ if isinstance(getattr(rlm, name), type(rlm.Mode))
     }
     same = {name for name in rlm.__all__ if name[0] == "a" and name[1:] in rlm.__all__}  # compile and acompile

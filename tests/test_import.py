@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import rlm
+
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = ("anyio", "httpx", "janus_swi", "jsonschema", "numpy", "rich", "tiktoken", "typer")
 
@@ -95,3 +97,10 @@ assert rlm.Unit is Unit
 print("one")
 """
     assert run(code) == "one\n"
+
+
+@pytest.mark.parametrize(("old", "new"), sorted(rlm._RENAMED.items()))
+def test_a_name_of_version_0_1_is_answered_with_the_new_one(old, new):
+    with pytest.raises(AttributeError, match=f"rlm.{old} is called rlm.{new}"):
+        getattr(rlm, old)
+    assert isinstance(getattr(rlm, new), type)

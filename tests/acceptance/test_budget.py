@@ -259,12 +259,12 @@ def test_p22_a_conclusion_is_never_shown_without_its_premises(ask: Asking, klass
             assert all(seen.says(shown[id].strip()) == 1 for id in premises)
         else:
             assert seen.view.explain("resource:conclusion").state == "packed_out"
-    obliged = klass in (rlm.Class.PINNED, rlm.Class.MANDATORY)
+    obliged = klass in (rlm.PackingClass.PINNED, rlm.PackingClass.MANDATORY)
     assert "shown" in outcomes
     assert ("smaller" in outcomes) != obliged
 
 
-@pytest.mark.parametrize("klass", [rlm.Class.PINNED, rlm.Class.MANDATORY])
+@pytest.mark.parametrize("klass", [rlm.PackingClass.PINNED, rlm.PackingClass.MANDATORY])
 def test_p22_what_is_obliged_takes_its_premises_along_whole(ask: Asking, klass: rlm.PackingClass) -> None:
     premises = [id for id in SAID if id != "resource:conclusion"]
     catalog = _argument()

@@ -55,7 +55,7 @@ def choosing(view: rlm.CompiledContext, *more: str, without: str = "", **fields:
     """Change what the rules chose."""
     kept = [chosen for chosen in view.selection.chosen if chosen.id != without]
     reason = {"kind": "lexical", "score": 1}
-    kept += [Chosen(id, "evidence", rlm.Class.PERIPHERY, 1, (reason,), ()) for id in more]
+    kept += [Chosen(id, "evidence", rlm.PackingClass.PERIPHERY, 1, (reason,), ()) for id in more]
     view.selection = replace(view.selection, chosen=tuple(kept), **fields)
 
 

@@ -163,7 +163,7 @@ def test_p13_a_budget_error_says_exactly_what_is_missing(surveyed: list[Surveyed
 def must_stay(case: Case, view: rlm.CompiledContext) -> set[str]:
     """What may not be packed out: pinned and mandatory units, and everything that they need."""
     chosen = {item.id: item for item in view.selection.chosen}
-    obliged = [id for id, item in chosen.items() if item.klass in (rlm.Class.PINNED, rlm.Class.MANDATORY)]
+    obliged = [id for id, item in chosen.items() if item.klass in (rlm.PackingClass.PINNED, rlm.PackingClass.MANDATORY)]
     facts = facts_of(case)
     return {*reached(obliged, lambda at: [need for need in facts.needs[at] if need in chosen])}
 

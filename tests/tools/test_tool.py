@@ -30,7 +30,7 @@ def test_everything_has_a_default() -> None:
     assert (made.id, made.name, made.capability) == ("tool:plain", "plain", "tool:plain")
     assert made.description == "A plain function.\n\nWith a second line."
     assert made.effect is rlm.Effect.WRITE
-    assert (made.time_limit, made.max_result_bytes, made.projection) == (30.0, 65_536, rlm.Projection.FULL)
+    assert (made.time_limit, made.max_result_bytes, made.projection) == (30.0, 65_536, rlm.ResultForm.FULL)
     assert (made.result_schema, made.isolated, made.preflight) == (None, None, None)
     assert made.schema["properties"]["limit"]["exclusiveMinimum"] == 0
     assert made.schema["additionalProperties"] is False
@@ -54,7 +54,7 @@ def test_every_option_is_kept() -> None:
     )(plain)
     assert (made.id, made.description, made.effect) == ("tool:other", "says", rlm.Effect.NETWORK)
     assert (made.capability, made.isolated, made.time_limit) == ("net:read", False, 2)
-    assert (made.projection, made.environment) == (rlm.Projection.HEAD, ("TOKEN",))
+    assert (made.projection, made.environment) == (rlm.ResultForm.HEAD, ("TOKEN",))
     assert made.preflight_enforces == ("/properties/limit/exclusiveMinimum",)
 
 
