@@ -48,6 +48,9 @@ meant(Unit, Ids, Outcome) :-
 %
 %   What is wrong, for people.
 
+not_meant(no_name(Unit), Text), var(Unit) =>
+    said("a unit is wanted, such as tool(git_diff), not a variable; a name with a capital letter is written in quotes: ~q",
+         ['Git_diff'], Text).
 not_meant(no_name(Unit), Text) =>
     said("a unit is wanted, such as tool(git_diff), not ~p", [Unit], Text).
 not_meant(several(Name, A, B), Text) =>
@@ -69,11 +72,26 @@ written(Unit, Text) :-
     (   part(Unit)
     ->  atom_string(Text, Unit)
     ;   compound(Unit),
+        id_parts(Unit, Parts)
+    ->  atomic_list_concat(Parts, Text)
+    ;   compound(Unit),
         compound_name_arguments(Unit, Kind, Arguments),
         maplist(part, Arguments),
         atomic_list_concat(Arguments, /, Local),
         atomic_list_concat([Kind, :, Local], Text)
     ).
+
+%   id_parts(+Unit, -Parts:list) is semidet: an id that was written without quotes: `tool:git_diff`, `hub/fetch`.
+id_parts(Kind:Name, [Kind,:,Name]) :-
+    part(Kind),
+    part(Name).
+id_parts((Kind:Server)/Name, [Kind,:,Server,/,Name]) :-
+    part(Kind),
+    part(Server),
+    part(Name).
+id_parts(Server/Name, [Server,/,Name]) :-
+    part(Server),
+    part(Name).
 
 part(Part) :-
     atomic(Part),

@@ -91,6 +91,7 @@ batch :-
     catch(next_query(Query0, Names), Error, true),
     (   nonvar(Error)
     ->  print_message(error, Error),
+        hint(Error),
         \+ readable_on(Error)
     ;   ( expanded(Query0, Query) -> true ; Query = Query0 ),
         (   memberchk(Query, [end_of_file, halt])
@@ -111,6 +112,12 @@ next_query(Query, Names) :-
         throw(error(syntax_error(Message), _))
     ;   term_string(Query, Text, [module(user), variable_names(Names)])
     ).
+
+%   hint(+Error): what is most often forgotten where the input ends too early.
+hint(error(syntax_error(end_of_file), _)) =>
+    format(user_error, "a query ends with a full stop, as in: active(U).~n", []).
+hint(_) =>
+    true.
 
 %   readable_on(+Error): the reader stands behind the query that it could not read.
 readable_on(error(syntax_error(_), _)).

@@ -36,13 +36,18 @@ for itself:
 :- dynamic
     record/1.                   % a term of the session that is open
 
-%!  open_session(+File) is det.
+%!  open_session(+File) is semidet.
 %
-%   Open a session; the one before is forgotten.
+%   Open a session; the one before is forgotten. It fails, with a line on standard error, for what is no name.
 %
 %   @error existence_error(rlm_session_file, File), domain_error(rlm_session, What): see
 %   rlm_session_read:session_records/2.
 
+open_session(File) :-
+    \+ atomic(File),
+    !,
+    format(user_error, "the name of a file is wanted, in quotes: open_session('review.rlm').~n", []),
+    fail.
 open_session(File) :-
     session_records(File, Records),
     retractall(record(_)),

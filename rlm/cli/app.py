@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from rlm.cli.behaviour import behaviour_command
+from rlm.cli.commands import Commands
 from rlm.cli.eval import eval_command, suggest_command
 from rlm.cli.options import (
     AsJson,
@@ -36,6 +37,7 @@ from rlm.cli.trace import app as trace_app
 
 app = typer.Typer(
     name="rlm",
+    cls=Commands,
     help="What a language model sees is decided by rules that anyone can read and question.",
     no_args_is_help=True,
     add_completion=False,
@@ -149,6 +151,9 @@ def explain(
 
     policy = work.policy(capability, budget, mode, select, deny, limit)
     view = work.compiled(query, work.named(catalog, skills), pin, policy, work.sensor_of(sensor))
+    names = {*view.units, *(each.name for each in view.units.values())}
+    if query in names and " " in unit and unit not in names:
+        raise typer.BadParameter("the query comes before the unit: rlm explain QUERY UNIT")
     explanation, change = view.explain(unit), view.what_if(unit)
     if json_output:
         print_json({**explanation.to_dict(), "what_if": change.to_dict()})
@@ -247,6 +252,8 @@ def repl(
 
     if (session is None) == (query is None):
         raise typer.BadParameter("give a QUERY with --catalog FILE, or --session FILE")
+    if query is not None and query.endswith(".rlm") and not catalog and not skills:
+        raise typer.BadParameter(f"a session is opened by --session: rlm repl --session {query}")
     if session is not None:
         status = work.prompt(session)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -151,5 +152,8 @@ def suggest_command(
     if json_output:
         print_json({"proposals": [proposal.model_dump(mode="json") for proposal in found]})
         return
+    if not found:
+        hint = "" if traces is not None else "; --traces DIR looks at what runs called together"
+        print(f"rlm: no relation is proposed{hint}", file=sys.stderr)
     for proposal in found:
         print(proposal.line())

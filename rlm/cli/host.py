@@ -34,7 +34,9 @@ def tool_of(address: str) -> Tool:
 
     place, colon, name = address.partition(":")
     if not (place and colon and name):
-        raise ConfigurationError("invalid_address", f"--tool {address!r}: module:function is wanted")
+        module, dot, last = address.rpartition(".")
+        hint = f"; did you mean '{module}:{last}'?" if dot and last != "py" and not colon else ""
+        raise ConfigurationError("invalid_address", f"--tool {address!r}: module:function is wanted{hint}")
     found: Any = _module(place)
     for part in name.split("."):
         if not hasattr(found, part):
@@ -42,7 +44,17 @@ def tool_of(address: str) -> Tool:
             hint = did_you_mean(part, known)
             raise ConfigurationError("unknown_function", f"--tool {address!r}: {place} has no {part!r}{hint}")
         found = getattr(found, part)
+    if isinstance(found, list | tuple | set | frozenset | Mapping):
+        one = f"--tool {place}:{next(iter(_names(found)), 'NAME')}"
+        raise ConfigurationError(
+            "not_a_tool", f"--tool {address!r} is a {type(found).__name__}; name each function by itself: {one} ..."
+        )
     return as_tool(found)
+
+
+def _names(found: Iterable[Any]) -> Iterable[str]:
+    """Return the names of tools and functions."""
+    return (str(name) for each in found if (name := getattr(each, "name", getattr(each, "__name__", None))))
 
 
 def _module(place: str) -> Any:

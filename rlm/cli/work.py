@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +20,7 @@ from rlm.catalog.imports import read_file, units_of_file
 from rlm.cli.terminal import visible
 from rlm.compiler.compile import compile as compile_view
 from rlm.compiler.view import CompiledContext
+from rlm.errors import RlmWarning
 from rlm.model.policy import Policy
 from rlm.model.unit import Activation, Unit, id_among
 from rlm.model.words import counted
@@ -96,7 +100,9 @@ def compiled(
     query: str, named: Named, pins: Iterable[str] | None, policy: Policy, sensor: Sensor | None = None
 ) -> CompiledContext:
     """The view of a command; what of the policy does nothing is said on stderr."""
-    view = compile_view(load(named, pins), query, policy=policy, sensor=sensor)
+    units = load(named, pins)
+    with _quiet():
+        view = compile_view(units, query, policy=policy, sensor=sensor)
     warn(view)
     return view
 
@@ -104,14 +110,33 @@ def compiled(
 def warn(view: CompiledContext) -> None:
     """Say on stderr what of the policy does nothing."""
     for warning in view.warnings:
-        print(visible(f"rlm: warning: {warning}"), file=sys.stderr)
+        print(visible(f"rlm: warning: {_as_options(warning)}"), file=sys.stderr)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep this library's warnings back: the view has them too, and what it has is printed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RlmWarning)
+        yield
+
+
+def _as_options(sentence: str) -> str:
+    """Return a sentence with its remedy as it is written on a command line."""
+    return re.sub(
+        r"Policy\(capabilities=\{([^}]*)\}\)",
+        lambda found: " ".join(f"--capability {pattern}" for pattern in found[1].split(", ")),
+        sentence,
+    )
 
 
 def asked(query: str, named: Named, pins: Iterable[str] | None, policy: Policy, **options: Any) -> Answer:
     """The answer of a model."""
     from rlm.api.ask import ask
 
-    answer = ask(query, load(named, pins), policy=policy, **options)
+    units = load(named, pins)
+    with _quiet():
+        answer = ask(query, units, policy=policy, **options)
     warn(answer.view)
     return answer
 

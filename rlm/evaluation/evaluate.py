@@ -116,6 +116,9 @@ def read_questions(path: Path, catalog: Catalog) -> list[Question]:
     return questions
 
 
+_FIELDS = ("query", "tools", "groups", "history")
+
+
 def _question(row: Mapping[str, Any], catalog: Catalog, names: Mapping[str, str]) -> Question:
     def unit(name: str) -> str:
         if name in catalog:
@@ -131,7 +134,10 @@ def _question(row: Mapping[str, Any], catalog: Catalog, names: Mapping[str, str]
         return value
 
     if not isinstance(row, dict) or not isinstance(row.get("query"), str) or ("groups" in row) == ("tools" in row):
-        raise ValueError("an object is wanted with query, a text, and with tools or groups")
+        fields = row if isinstance(row, dict) else {}
+        odd = next((name for name in fields if name not in _FIELDS), None)
+        hint = "" if odd is None else f"; no such field {odd!r}{did_you_mean(odd, _FIELDS)}"
+        raise ValueError(f"an object is wanted with query, a text, and with tools or groups{hint}")
     tools = [[tool] for tool in listed(row.get("tools", []), "tools")]
     groups = [listed(group, "a group") for group in listed(row.get("groups", tools), "groups")]
     if not all(groups):

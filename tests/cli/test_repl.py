@@ -57,6 +57,10 @@ def test_mistakes_are_told_and_the_next_query_is_answered(tools: Path) -> None:
     assert "\nno unit tool:nosuch\n" in done.stderr
 
 
+def test_a_query_without_its_full_stop_is_told_so(tools: Path) -> None:
+    assert "a query ends with a full stop, as in: active(U)." in piped(tools, "why(x)").stderr
+
+
 def test_a_misspelt_unit_is_one_line_with_the_right_one_every_time(tools: Path) -> None:
     done = piped(tools, "why(tool(git_dif)).\n" * 2 + "what_if(weathr).\nwhy(git_diff).\n")
     assert done.returncode == 0
