@@ -50,7 +50,8 @@ state_row(vault, hidden, [capability_missing, no_evidence]).
 state_row(old, rejected, [negated]).
 state_row(lamp, rejected, [vetoed]).
 state_row(idle, hidden, [below_floor, intent]).
-state_row(needy, hidden, [no_evidence]).
+state_row(needy, hidden, [dependency_out, no_evidence]).
+state_row(gone, hidden, [unavailable, no_evidence]).
 
 test(rule_state_and_reasons_of_each_unit, [forall(state_row(Unit, State, Kinds)), Told == State-Kinds]) :-
     asked(rlm_session:explained(Unit, State0, Reasons)),
@@ -68,6 +69,8 @@ change_row(vault, [grant(money)]).
 change_row(idle, [select('tool:idle')]).
 change_row(lamp, none(vetoed)).
 change_row(needy, none(dependency_out)).
+change_row(gone, none(unavailable)).
+change_row(old, [select('tool:old')]).
 
 test(rule_what_would_show_a_unit, [forall(change_row(Unit, Expected)), Changes == Expected]) :-
     asked(rlm_session:what_if(Unit, Changes0)),

@@ -58,6 +58,8 @@ terms(More, Terms) :-
                 rejected('tool:old', [[[kind, negated]]]),
                 rejected('tool:lamp', [[[kind, vetoed], [rule, 'veto(lamp)']]]),
                 nonviable('tool:deploy', Out),
+                nonviable('tool:needy', [[[kind, dependency_out], [unit, 'tool:lamp'],
+                                          [reason, [nested, [kind, vetoed], [rule, 'veto(lamp)']]]]]),
                 nonviable('tool:vault', [[[kind, capability_missing], [capability, money]]]),
                 ranked('tool:git_diff', 1), ranked('tool:deploy', 2),
                 raised('tool:idle', [[[kind, intent], [part, 'find it'], [score, 500]]]),
@@ -85,15 +87,17 @@ input(signals, []).
 input(text, 'git change, deploy it').
 input(withheld, []).
 
-unit(Id, [tool, 100, host, '', Capability, [Pinned, false, true, true], [Requires, [], [], []], [Name], [], [],
+unit(Id, [tool, 100, host, '', Capability, [Pinned, false, true, Available], [Requires, [], [], []], [Name], [], [],
           [Name, '', Description, '', '', '', '', '']]) :-
     row(Id, Capability, Pinned, Requires, Description),
+    ( Id == 'tool:gone' -> Available = false ; Available = true ),
     atomic_list_concat([_, Name], ':', Id).
 
 row('skill:house', null, true, [], '').
 row('tool:big', 'tool:big', false, [], 'git and so on').
 row('tool:deploy', 'tool:deploy', false, ['tool:vault'], 'Deploy the project').
 row('tool:git_diff', 'tool:git_diff', false, [], 'Show what changed in git').
+row('tool:gone', 'tool:gone', false, [], 'Not there now').
 row('tool:idle', 'tool:idle', false, [], 'Nothing of it').
 row('tool:lamp', 'tool:lamp', false, [], 'Lights').
 row('tool:needy', 'tool:needy', false, ['tool:lamp'], 'Needs light').
