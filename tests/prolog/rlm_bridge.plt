@@ -41,6 +41,12 @@ test(rule_the_end_of_the_process_is_guarded_once, Count == 1) :-
     rlm_start(Stack, _),
     rlm_start(Stack, _),
     aggregate_all(count, rlm_bridge:guarded, Count).
+test(rule_the_stack_has_the_size_that_was_asked_for, Bytes == 600_000_000) :-
+    current_prolog_flag(stack_limit, Stack),
+    setup_call_cleanup(
+        rlm_start(600_000_000, _),
+        current_prolog_flag(stack_limit, Bytes),
+        set_prolog_flag(stack_limit, Stack)).
 test(rule_the_version_is_that_of_prolog, Version == Expected) :-
     current_prolog_flag(stack_limit, Stack),
     current_prolog_flag(version, Expected),

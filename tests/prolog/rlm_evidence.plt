@@ -59,6 +59,21 @@ padding(Count, Padding) :-
     findall('.', between(1, Count, _), Dots),
     atomic_list_concat(Dots, Padding).
 
+%   watched(+Changes, -Is): the numbers of the units that a scorer outside must count, of three.
+watched(Changes, Is) :-
+    Units = ['tool:a'-[description(stone)], 'skill:s'-[triggers([[phrase, 'look over', 1000]])], 'tool:git_diff'],
+    once(with_units(Units, analysed(Changes, Analysis))),
+    Is = Analysis.watch.
+
+watch_row(_{text: 'look over it'}, [2]).
+watch_row(_{text: 'a stone'}, []).
+watch_row(_{text: 'the git diff'}, [3]).
+watch_row(_{needs: ['git_diff']}, [3]).
+watch_row(_{sensors: [[ear, ['tool:a'], [500]]]}, [1]).
+
+test(rule_units_with_other_evidence_are_watched, [forall(watch_row(Changes, Expected)), Is == Expected]) :-
+    watched(Changes, Is).
+
 % The language of the catalog
 
 %   scores_in(+Stemmer, -Scores): of "photo" for a unit that says picture and one that says photo.

@@ -88,6 +88,20 @@ test(rule_a_change_of_the_catalog_is_seen, Both == [a, b]-[c]) :-
     twice(['tool:a'-[requires(['tool:b'])], 'tool:b', 'tool:c'-[requires(['tool:a'])], 'tool:d'-[supersedes(['tool:a'])]],
           _{denied: ['tool:b']}, ['tool:b', 'tool:a', 'tool:d'], Both).
 
+%   All that keeps one unit out, in the order in which it is told.
+test(rule_reasons_stand_in_a_fixed_order,
+     Kinds == [denied, disabled, disabled, unavailable, out_of_scope, capability_missing, refused_by_wire]) :-
+    findall(Kind,
+            reason_value(['tool:a'-[visible(false), available(false)]],
+                         _{ selected: ['tool:a'], denied: ['tool:a'], disabled: ['tool:a'], scope: [], withheld: [*],
+                            refused: [['tool:a', openai, name]] },
+                         'tool:a', [kind], Kind),
+            Kinds).
+test(rule_a_capability_that_is_withheld_is_missing, Names == [a]) :-
+    hidden_of(['tool:a', 'tool:b'], _{withheld: ['tool:a']}, Names).
+test(rule_a_capability_that_is_granted_and_withheld_is_missing, Names == [a]) :-
+    hidden_of(['tool:a', 'tool:b'], _{capabilities: [*], withheld: ['tool:a']}, Names).
+
 % Which of them may come in with another unit in the place of one that is hidden
 
 lacking_of(Units, Changes, Names) :-

@@ -193,6 +193,50 @@ test(rule_trust_is_asked_of_the_turn_of_the_head, NK == veto/3-instantiation) :-
     failing("veto(U, _, no) :- trust(_, U, host).", [], [], Name, Message),
     ( sub_atom(Message, _, _, _, instantiated) -> NK = Name-instantiation ; NK = Name-Message ).
 
+error_row("veto(U, _, no) :- mine(U). mine(foo).", unit-foo).
+error_row("veto(U, _, no) :- U = foo.", unit-foo).
+error_row("veto(U, _, no) :- foo = U.", unit-foo).
+error_row("veto(tool(tag), _, no) :- member(X, [foo]), kind(X, tool).", unit-foo).
+error_row("veto(tool(tag), _, no) :- member(X, [7]), name(X, _).", unit-7).
+
+test(rule_what_is_no_unit_is_an_error, [forall(error_row(Text, Type-Culprit)), Truth == true]) :-
+    failing(Text, [], [], veto/3, Message),
+    format(atom(Expected), 'policy.pl:1: Type error: `~w\' expected, found `~w\'', [Type, Culprit]),
+    ( sub_atom(Message, 0, _, _, Expected) -> Truth = true ; Truth = Message ).
+
+list_row([a|_], instantiation_error).
+list_row(foo, type_error(list, foo)).
+list_row([a, f(x)], type_error(atomic, f(x))).
+
+test(rule_only_a_list_of_atoms_is_joined, [forall(list_row(List, Expected)), Outcome == Expected]) :-
+    outcome(all_joined(List, _), Outcome).
+test(rule_what_the_sandbox_refuses_is_told, Message-Rest == 'library(sandbox) refuses it: '-true) :-
+    Module = rlm_host_words_test,
+    assertz((Module:'$rule 1'(_, _, _) :- shell(ls))),
+    rlm_host:unsafe(Module, rule(1, veto/3, 5), found(5, error, Whole, _)),
+    abolish(Module:'$rule 1'/3),
+    Message = 'library(sandbox) refuses it: ',
+    ( sub_atom(Whole, 0, _, After, Message), After > 0 -> Rest = true ; Rest = Whole ).
+
+blame_row(none, rules/0-'f.pl: why').
+blame_row(rule(1, veto/3, 7), veto/3-'f.pl:7: why').
+
+test(rule_the_rule_that_failed_is_named, [forall(blame_row(Rule, Expected)), Blamed == Expected]) :-
+    catch(rlm_host:blame(Rule, 'f.pl', why), error(host_rule_failed(Name, Message), _), true),
+    Blamed = Name-Message.
+
+deep_row(a, 0, false).
+deep_row(f(a), 1, false).
+deep_row(f(a), 0, true).
+deep_row(f(f(a)), 1, true).
+deep_row([a, b, c], 1, false).
+deep_row([[a]], 1, true).
+deep_row((a, b, c), 1, false).
+deep_row(((a, b), c), 1, true).
+
+test(rule_levels_of_a_term, [forall(deep_row(Term, Levels, Expected)), Deep == Expected]) :-
+    ( rlm_host_read:deeper(Term, Levels) -> Deep = true ; Deep = false ).
+
 boost_row(2000, 2000).
 boost_row(-2000, -2000).
 boost_row(2001, refused).

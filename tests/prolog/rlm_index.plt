@@ -97,6 +97,20 @@ test(a_unit_counts_the_better_of_both, S == Photo) :-
     memberchk('tool:a'-S, Scores),
     memberchk('tool:b'-Photo, Scores).
 
+%   counted_after(+More, -Rows): how many units each word has when units came in two steps.
+counted_after(More, Rows, Handle) :-
+    catalog_module(Handle, M),
+    index_update(M),
+    findall(Dict, ( member(Unit, More), units:unit_dict(Unit, Dict) ), Dicts),
+    catalog_change(_{catalog: Handle, remove: [], units: Dicts}, _),
+    index_update(M),
+    index_update(M),
+    postings(M, Rows0),
+    findall(T-Is, ( member(T-_-Is, Rows0), memberchk(T, [stone, river]) ), Rows).
+
+test(rule_units_that_come_later_are_posted_once, Rows == [river-[2], stone-[1, 2]]) :-
+    once(with_units(['tool:a'-[description(stone)]], counted_after(['tool:b'-[description('stone river')]], Rows))).
+
 % One vector
 
 %   vector_of(+Size, -Vector): of so many words; the N-th weighs N times 100.

@@ -72,6 +72,9 @@ place_row(anything, here-0).
 test(rule_a_finding_has_its_place, [forall(place_row(Term, Expected)), Place == Expected]) :-
     rlm_load:place(Term, here, File, Line),
     Place = File-Line.
+test(rule_a_failed_initialization_has_its_line, [all(F == [[2, warning]]), cleanup(unload)]) :-
+    loading([':- module(load_init, []).', ':- initialization(fail).', 'p.', 'q.'], Findings),
+    found(F, Findings).
 test(rule_a_cancelled_load_is_not_the_fault_of_the_file, throws(rlm_error(cancelled, 7))) :-
     rlm_load:load_error(rlm_error(cancelled, 7)).
 test(rule_flags_are_as_before_when_the_rest_is_loaded, After == Before) :-
