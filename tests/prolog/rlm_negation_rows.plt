@@ -25,6 +25,8 @@ row("do not use slack (jira), github or trello", [[slack], [jira], [github], [tr
 row("no github tools may be used", [[github, tools]]).
 row("no github tools seem be used", []).
 row("no slack is to be used", [[slack]]).
+row("no tool but", [[tool]]).
+row("without git if", []).
 
 test(rule_what_a_text_forbids, [forall(row(Text, Expected)), Phrases == Expected]) :-
     tokens(Text, Tokens),
@@ -41,6 +43,33 @@ barred_row([may, be, seen], false).
 
 test(rule_no_x_may_be_used, [forall(barred_row(Words, Expected)), Truth == Expected]) :-
     ( phrase(rlm_negation:barred, Words) -> Truth = true ; Truth = false ).
+
+%   steps of the grammar by themselves
+step_row(rlm_negation_clause:invites([please]), true).
+step_row(rlm_negation_clause:invites([slack]), false).
+step_row(rlm_negation_clause:invites([p(',')]), true).
+step_row(rlm_negation_clause:invites([]), true).
+step_row(rlm_negation_clause:universal([any], 1), true).
+step_row(rlm_negation_clause:universal([tool, any], 4), true).
+step_row(rlm_negation_clause:universal([tool, of, any], 4), false).
+step_row(rlm_negation_clause:universal([is, any], 4), false).
+step_row(rlm_negation_clause:universal([a, b, c, d, any], 4), false).
+step_row(phrase(rlm_negation_clause:harmless, [possible]), true).
+step_row(phrase(rlm_negation_clause:harmless, [you, can]), true).
+step_row(phrase(rlm_negation_clause:harmless, [it, is, possible]), true).
+step_row(phrase(rlm_negation_clause:harmless, [it, can, be, avoided]), true).
+step_row(phrase(rlm_negation_clause:harmless, [at, all, possible]), true).
+step_row(phrase(rlm_negation_clause:harmless, [you, all, possible]), false).
+step_row(phrase(rlm_negation_clause:harmless, [it, all, possible]), false).
+step_row(phrase(rlm_negation_clause:harmless, [busy]), false).
+step_row(phrase(rlm_negation_clause:exceptive(apart), [from]), true).
+step_row(phrase(rlm_negation_clause:exceptive(apart), []), false).
+step_row(phrase(rlm_negation_clause:exceptive(aside), []), false).
+step_row(phrase(rlm_negation_clause:exceptive(other), []), false).
+step_row(phrase(rlm_negation_clause:exceptive(save), []), false).
+
+test(rule_steps_of_the_grammar, [forall(step_row(Goal, Expected)), Truth == Expected]) :-
+    ( call(Goal) -> Truth = true ; Truth = false ).
 
 %   bounds: a phrase is read so many tokens far and no further
 test(rule_nothing_works_is_seen_within_the_bound, [nondet]) :-
