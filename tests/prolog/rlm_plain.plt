@@ -38,6 +38,14 @@ row(_{}, plain).
 row(_{a: 1, b: [x], c: "s", d: 1.5, e: _{f: @(none)}}, plain).
 row(_{a: f(x)}, value).
 row(_{a: [f(x)]}, value).
+row(_{a: 1, b: f(x)}, value).
+row(_{a: x, b: f(x)}, value).
+row(_{a: "s", b: f(x)}, value).
+row(_{a: [x], b: f(x)}, value).
+row([1, f(x)], value).
+row([x, f(x)], value).
+row(["s", f(x)], value).
+row([[x], f(x)], value).
 row(_{'é': 1}, key).
 row(_{'a\x7f\': 1}, plain).
 row(_{'a\x80\': 1}, key).
