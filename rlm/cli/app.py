@@ -13,6 +13,7 @@ import typer
 from rlm.cli.behaviour import behaviour_command
 from rlm.cli.commands import Commands
 from rlm.cli.eval import eval_command, suggest_command
+from rlm.cli.migrate import migrate_command
 from rlm.cli.options import (
     AsJson,
     Budget,
@@ -22,6 +23,7 @@ from rlm.cli.options import (
     Limit,
     Mode,
     Pins,
+    PolicyFile,
     Query,
     Selections,
     SensorName,
@@ -101,6 +103,7 @@ def compile_command(
     query: Query,
     catalog: CatalogFiles = None,
     skills: SkillFolders = None,
+    policy_file: PolicyFile = None,
     capability: Capabilities = None,
     budget: Budget = None,
     mode: Mode = "compiled",
@@ -117,7 +120,7 @@ def compile_command(
     """Show what one request would show, and why."""
     from rlm.cli import work
 
-    policy = work.policy(capability, budget, mode, select, deny, limit)
+    policy = work.policy(policy_file, capability, budget, mode, select, deny, limit)
     view = work.compiled(query, work.named(catalog, skills), pin, policy, work.sensor_of(sensor))
     if save is not None:
         view.save(save)
@@ -136,6 +139,7 @@ def explain(
     unit: Annotated[str, typer.Argument(help="A unit: tool:git_diff, or git_diff.")],
     catalog: CatalogFiles = None,
     skills: SkillFolders = None,
+    policy_file: PolicyFile = None,
     capability: Capabilities = None,
     budget: Budget = None,
     mode: Mode = "compiled",
@@ -149,7 +153,7 @@ def explain(
     """Say why a unit is shown or not, and what would have to change."""
     from rlm.cli import work
 
-    policy = work.policy(capability, budget, mode, select, deny, limit)
+    policy = work.policy(policy_file, capability, budget, mode, select, deny, limit)
     view = work.compiled(query, work.named(catalog, skills), pin, policy, work.sensor_of(sensor))
     names = {*view.units, *(each.name for each in view.units.values())}
     if query in names and " " in unit and unit not in names:
@@ -179,6 +183,7 @@ def ask(
         ),
     ] = "local",
     tools: ToolPlace = None,
+    policy_file: PolicyFile = None,
     capability: Capabilities = None,
     budget: Budget = None,
     mode: Mode = "compiled",
@@ -204,7 +209,7 @@ def ask(
         query,
         work.named(catalog, skills),
         pin,
-        work.policy(capability, budget, mode, select, deny, limit),
+        work.policy(policy_file, capability, budget, mode, select, deny, limit),
         model=model,
         sensor=work.sensor_of(sensor),
         tools=tools,
@@ -226,6 +231,7 @@ app.command("replay")(replay_command)
 app.command("behaviour")(behaviour_command)
 app.command("eval")(eval_command)
 app.command("suggest-relations")(suggest_command)
+app.command("migrate")(migrate_command)
 
 
 @app.command()
@@ -238,6 +244,7 @@ def repl(
         Path | None,
         typer.Option("--session", metavar="FILE", exists=True, dir_okay=False, help="A session file (*.rlm)."),
     ] = None,
+    policy_file: PolicyFile = None,
     capability: Capabilities = None,
     budget: Budget = None,
     mode: Mode = "compiled",
@@ -257,7 +264,7 @@ def repl(
     if session is not None:
         status = work.prompt(session)
     else:
-        policy = work.policy(capability, budget, mode, select, deny, limit)
+        policy = work.policy(policy_file, capability, budget, mode, select, deny, limit)
         view = work.compiled(query or "", work.named(catalog, skills), pin, policy, work.sensor_of(sensor))
         status = work.prompt_view(view)
     raise typer.Exit(status)

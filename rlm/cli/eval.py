@@ -56,7 +56,7 @@ def eval_command(
     if relations is not None:
         units.add_relations(relations)
     questions = read_questions(queries, units)
-    policy = work.policy(None, None, "compiled", None, None, 64)
+    policy = work.policy(None, None, None, "compiled", None, None, work.DEFAULT_LIMIT)
     systems = [("rules", None)] + ([] if sensor is None else [("rules+sensor", work.sensor_of(sensor))])
     rows = [
         evaluated(name, units, questions, policy=policy, sensor=which, most_misses=misses) for name, which in systems
@@ -145,7 +145,7 @@ def suggest_command(
 ) -> None:
     """Propose relations, with the evidence for them, as lines that a person reads and `--relations` takes."""
     from rlm.cli import work
-    from rlm.mining.relations import calls_of_traces, propose
+    from rlm.mining.relations import FIRST_LINE, calls_of_traces, propose
 
     units = work.load(work.Named((catalog,)), ())
     found = propose(units, calls_of_traces(traces) if traces is not None else ())
@@ -155,5 +155,7 @@ def suggest_command(
     if not found:
         hint = "" if traces is not None else "; --traces DIR looks at what runs called together"
         print(f"rlm: no relation is proposed{hint}", file=sys.stderr)
+    else:
+        print(FIRST_LINE)
     for proposal in found:
         print(proposal.line())

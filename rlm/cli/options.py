@@ -89,6 +89,16 @@ Capabilities = Annotated[
 Budget = Annotated[
     int | None, typer.Option("--budget", metavar="N", min=0, help="Tokens that the whole request may take.")
 ]
+PolicyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="A policy (*.json, fields of rlm.Policy); the other options are added to it.",
+    ),
+]
 Mode = Annotated[
     str, typer.Option("--mode", metavar="MODE", parser=_one_of("compiled", "all_tools"), help="compiled, or all_tools.")
 ]

@@ -38,6 +38,10 @@ class Named:
     skills: tuple[Path, ...] = ()
 
 
+DEFAULT_LIMIT = 64
+"""``--limit`` where it is not on the command line."""
+
+
 def named(files: Iterable[Path] | None, skills: Iterable[Path] | None) -> Named:
     """What is named; a mistake of usage where that is nothing."""
     found = Named(tuple(files or ()), tuple(skills or ()))
@@ -73,6 +77,7 @@ def usable(file: Path, host: Mapping[str, Any]) -> list[Unit]:
 
 
 def policy(
+    file: Path | None,
     capabilities: Iterable[str] | None,
     budget: int | None,
     mode: str,
@@ -80,15 +85,30 @@ def policy(
     denied: Iterable[str] | None,
     limit: int,
 ) -> Policy:
-    """The policy of a command; who names files on a command line grants what is in them."""
-    return Policy(
-        capabilities=frozenset(capabilities or {"*"}),
-        budget=budget,
-        mode=mode,  # type: ignore[arg-type]  # Policy says what it thinks of other words
-        selected=frozenset(selected or ()),
-        denied=frozenset(denied or ()),
-        candidate_limit=limit,
-    )
+    """Return the policy of a command: that of ``--policy FILE`` with the other options added.
+
+    Without a policy file, everything in the files that the command line names is granted.
+    """
+    if file is None:
+        base = Policy(capabilities=frozenset({"*"}))
+    else:
+        from rlm.model.policy_file import read_policy
+
+        base = read_policy(file)
+    options: dict[str, Any] = {}
+    if capabilities:
+        options["capabilities"] = frozenset(capabilities) | (
+            (base.capabilities or frozenset()) if file else frozenset()
+        )
+    if budget is not None:
+        options["budget"] = budget
+    if mode != "compiled":
+        options["mode"] = mode
+    if limit != DEFAULT_LIMIT:
+        options["candidate_limit"] = limit
+    options["selected"] = base.selected | frozenset(selected or ())
+    options["denied"] = base.denied | frozenset(denied or ())
+    return Policy(**{**{name: getattr(base, name) for name in base.model_fields_set}, **options})
 
 
 def sensor_of(name: str | None) -> Sensor | None:

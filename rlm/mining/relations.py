@@ -40,6 +40,11 @@ _GENERIC = frozenset(
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
+FORMAT = "rlm-relations/1"
+FIRST_LINE = json.dumps({"format": FORMAT})
+"""The first line of a relations file. A file of version 0.1 has none; its other lines are the same."""
+
+
 class Proposal(Noun):
     """One relation that could be: ``unit`` ``relation`` ``target``, and why.
 
@@ -188,7 +193,7 @@ def related(units: Mapping[str, Unit], path: Path) -> list[Unit]:
         detail = {**problem.detail, "findings": []}
         raise CatalogError("bad_relations", f"{path} cannot be read: {problem.why}", detail) from None
     for number, line in enumerate(lines, 1):
-        if not line.strip():
+        if not line.strip() or (number == 1 and line.strip() == FIRST_LINE):
             continue
         try:
             unit, relations = _row(line, units)
@@ -216,6 +221,8 @@ def _row(line: str, units: Mapping[str, Unit]) -> tuple[str, dict[str, list[str]
         row: Any = json.loads(line)
     except (ValueError, RecursionError) as problem:
         raise ValueError(f"no JSON: {problem}") from None
+    if isinstance(row, dict) and row.keys() == {"format"}:
+        raise ValueError(f"the format {row['format']!r} is not {FORMAT!r}, or does not stand in line 1")
     if not isinstance(row, dict) or not isinstance(row.get("unit"), str):
         raise ValueError("an object with 'unit' is wanted")
     unknown = sorted(row.keys() - {"unit", "because", *RELATIONS})

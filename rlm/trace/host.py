@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import anyio.to_thread
 
+from rlm import __version__
 from rlm.catalog.catalog import Catalog
 from rlm.context.bodies import Filed, Held, pieces
 from rlm.context.context import Context, ContextKind, Document
@@ -83,7 +84,7 @@ def record_run(run: RecordedRun, query: str, contexts: Iterable[str], plan: Mapp
         "planner": _speaker(run.planner),
         "leaf": _speaker(run.leaf),
     }
-    trace.event("run", format=FORMAT, run=run.id, query=query[:200], host=trace.body(host))
+    trace.event("run", format=FORMAT, version=__version__, run=run.id, query=query[:200], host=trace.body(host))
 
 
 async def record_contexts(trace: Trace, contexts: Mapping[str, Context]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 import anyio.lowlevel
 
+from rlm import __version__
 from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError, exception_text
 from rlm.model.base import canonical_json, digest_of
 from rlm.model.budget import Spent
@@ -74,6 +75,7 @@ class Replay:
         kinds = [error["kind"] for error in errors if (error["phase"], error["kind"]) in INTERRUPTED]
         self.interruption = Interruption(kinds[0] if kinds else "")
         self._unfinished = not ends
+        self._written_by = _other_version(record.events[0].get("version", "0.1"))
         self._halts = ReplayBarrier(self._stuck)
         self._sent = _by_call(record.of("request"))
         self._replies = _by_call(
@@ -207,7 +209,8 @@ class Replay:
         sent = self._sent[call].popleft()
         if sent["request"] != request_key(request):
             where = {"call": call, "request": sent["request"]}
-            raise RunError("replay_differs", f"the request at {call} is not the one that was sent then", where)
+            what = f"the request at {call} is not the one that was sent then{self._written_by}"
+            raise RunError("replay_differs", what, where)
         self._reserve(call)
         if not self._replies[call]:  # something ended the wait for it
             await self._halts.wait(call)
@@ -311,6 +314,13 @@ class Recorded(RunBudget):
         left = {cap: min(getattr(account.budget, cap) for account in self._line()) for cap in caps}
         steps = [account.budget.max_steps for account in self._line() if account.budget.max_steps is not None]
         return {**left, "max_steps": min(steps)} if steps else left
+
+
+def _other_version(version: str) -> str:
+    """The end of a sentence, where another version of prolog-rlm wrote the trace; otherwise empty."""
+    if version == __version__:
+        return ""
+    return f": version {version} wrote the trace, and version {__version__} writes requests with another text"
 
 
 def ended_alike(record: Record, now: Completion) -> Completion:
