@@ -5,8 +5,8 @@ machine or an exception that fell through becomes an error of phase ``internal``
 ``host_code`` stands around each call of code that the host wrote (a provider, ``redact``, a sensor): what that raises
 becomes the error of the place where it was called.
 
-Both let these pass: errors of this library, ``KeyboardInterrupt``, ``SystemExit``, a cancellation that was asked for,
-and the ``GeneratorExit`` of a coroutine that is closed.
+Both let these pass: errors of this library, an ``RlmWarning`` that the host made an error, ``KeyboardInterrupt``,
+``SystemExit``, a cancellation that was asked for, and the ``GeneratorExit`` of a coroutine that is closed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,15 @@ from functools import wraps
 from types import MappingProxyType, TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 
-from rlm.errors import ConfigurationError, RlmError, did_you_mean, exception_name, exception_text, valid_text
+from rlm.errors import (
+    ConfigurationError,
+    RlmError,
+    RlmWarning,
+    did_you_mean,
+    exception_name,
+    exception_text,
+    valid_text,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -74,7 +82,7 @@ def boundary(
         def guarded(*args: P.args, **kwargs: P.kwargs) -> Any:
             try:
                 return function(*args, **kwargs)
-            except EXITS:
+            except (*EXITS, RlmWarning):
                 raise
             except BaseException as problem:  # noqa: BLE001 - this is the boundary
                 return outcome(mistaken_call(function, subject, args, kwargs, elsewhere) or problem)
@@ -201,7 +209,7 @@ def keeps_its_meaning(problem: BaseException, task: Any) -> bool:
     failed. A ``GeneratorExit`` counts where the coroutine is closed, which its own task does not do.
     """
     kind = type(problem)
-    if issubclass(kind, EXITS):
+    if issubclass(kind, (*EXITS, RlmWarning)):
         return True
     if issubclass(kind, GeneratorExit):
         return task is not None and _current_task() is not task

@@ -241,7 +241,7 @@ def _json_hint(problem: json.JSONDecodeError) -> str:
     if rest[:1] in ("]", "}") and before.endswith(","):
         return f": take away the comma before {rest[0]!r}"
     if not rest:
-        return ": it ends too early; each line of a JSON Lines file is one whole object"
+        return ": it ends too early"
     return ""
 
 

@@ -21,7 +21,7 @@ FILES = {
     "a line that is cut": (
         "t.jsonl",
         '{"name": "a"',
-        "line 1, column 13: .*each line of a JSON Lines file is one whole",
+        "line 1, column 13: .*: it ends too early$",
     ),
     "a module": (
         "t.py",

@@ -90,6 +90,13 @@ def test_imported_tools_beside_the_hosts_own_are_warned_of_too() -> None:
     assert view.active == ("tool:own",)
 
 
+def test_a_warning_that_the_host_made_an_error_is_raised_as_it_is() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RlmWarning, match="nothing is granted"):
+            rlm.compile(imported(), "git")
+
+
 def test_the_remedy_for_imported_tools_keeps_the_hosts_own() -> None:
     catalog = rlm.Catalog([rlm.Unit("tool:own", description="Show the weather")])
     catalog.add_tool_list([GOOD], server="hub")
