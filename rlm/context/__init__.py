@@ -1,5 +1,6 @@
-"""Context that stays outside of prompts: what there is, handles to it, and actions that are bounded.
+"""Contexts: material that stays outside of prompts, handles to it, and bounded actions on it.
 
-A ``Context`` (``context``) describes material. A ``Store`` (``store``) holds those of one run and gives handles; a plan
-reads through its actions (``arguments.ACTIONS``) and through nothing else. Nothing here decides what a model is shown.
+A ``Context`` (``context``) describes material, for example the files of a folder. A ``Store`` (``store``) holds the
+contexts of one run and returns handles. A plan reads a context through its actions only (``arguments.ACTIONS``).
+No code here selects what a model sees.
 """

@@ -1,6 +1,6 @@
-"""What can be asked of a text without showing all of it: info, peek, slice, search, count.
+"""The actions that read a context without showing all of it: info, peek, slice, search and count.
 
-Each works on one view, within the time of its guard, and returns JSON data that says whether it is ``truncated``.
+Each action works on one ``ByteWindow``, within the time of its guard. It returns JSON data with ``truncated``.
 Characters and lines are counted from 0, as in Python.
 """
 
@@ -13,18 +13,20 @@ from typing import Any
 from rlm.context import find, utf8
 from rlm.context.arguments import DEFAULT_PEEK, invalid
 from rlm.context.byte_window import ByteWindow
-from rlm.context.guard import Guard, OutOfTime
-from rlm.context.limits import Limits
+from rlm.context.limits import ActionLimits, Guard, OutOfTime
 from rlm.errors import did_you_mean
 from rlm.tokens.estimate import estimate
 
 EXACT_BYTES = 4 * 1024 * 1024
-"""Up to here ``info`` counts characters and lines; beyond, it estimates them from samples, unless they are known."""
+"""The largest text, in bytes, whose characters and lines ``info`` counts. For a larger text that was not counted yet,
+it estimates them from samples.
+"""
 
 HEAD_CHARACTERS = 200
 MOST_NAMES = 20
+"""The most documents that an action's value names."""
 LINE_CHARACTERS = 400
-"""Characters of a line that a search shows."""
+"""The most characters of a line that a match shows."""
 
 _SAMPLES, _SAMPLE = 16, 4 * 1024
 
@@ -35,39 +37,38 @@ Value = dict[str, Any]
 # -- info and peek ------------------------------------------------------------------------------------
 
 
-def info(view: ByteWindow, _arguments: Arguments, guard: Guard, _limits: Limits) -> Value:
-    """Kind, size, documents and head. ``estimated`` names the fields that were not counted."""
-    found: Value = {"kind": view.context.kind.value, "bytes": view.size}
+def info(view: ByteWindow, _arguments: Arguments, guard: Guard, _limits: ActionLimits) -> Value:
+    """Return kind, sizes, documents and head of a context. ``estimated`` names the fields that were not counted."""
+    value: Value = {"kind": view.context.kind.value, "bytes": view.size}
     sample = _Sample(view, guard)
     if view.size <= EXACT_BYTES or view.counted:
-        found["characters"], found["lines"] = view.count(guard)
+        value["characters"], value["lines"] = view.count(guard)
         estimated = ["tokens"]
     else:
-        found["characters"], found["lines"] = sample.scaled(sample.characters), max(1, sample.scaled(sample.lines))
+        value["characters"], value["lines"] = sample.scaled(sample.characters), max(1, sample.scaled(sample.lines))
         estimated = ["characters", "lines", "tokens"]
-    found["tokens"] = sample.scaled(sample.tokens)
+    value["tokens"] = sample.scaled(sample.tokens)
     if view.context.named:
-        found["documents"] = len(view.stretches)
-        found["names"] = [
-            {"name": stretch.document.name, "bytes": stretch.end - stretch.at}
-            for stretch in view.stretches[:MOST_NAMES]
-        ]
-    strange = view.strange if view.counted else sample.strange
-    if strange:
-        found["not_utf8"] = strange
+        value["documents"] = len(view.spans)
+        value["names"] = [{"name": span.document.name, "bytes": span.end - span.at} for span in view.spans[:MOST_NAMES]]
+    undecodable = view.undecodable if view.counted else sample.undecodable
+    if undecodable:
+        value["not_utf8"] = undecodable
     text, _ = cut(view, 0, view.size, 4 * HEAD_CHARACTERS)
-    unnamed = view.context.named and len(view.stretches) > MOST_NAMES
-    return {**found, "head": text[:HEAD_CHARACTERS], "estimated": estimated, "truncated": unnamed}
+    unnamed = view.context.named and len(view.spans) > MOST_NAMES
+    return {**value, "head": text[:HEAD_CHARACTERS], "estimated": estimated, "truncated": unnamed}
 
 
 class _Sample:
-    """What some pieces of a view, evenly spread, are like; all of it where it is small."""
+    """Counts over 16 evenly spread samples of a window, or over all of it where it is smaller than the samples
+    together.
+    """
 
     def __init__(self, view: ByteWindow, guard: Guard) -> None:
         self._view = view
         whole = view.size <= _SAMPLES * _SAMPLE
         starts = [0] if whole else [number * (view.size - _SAMPLE) // (_SAMPLES - 1) for number in range(_SAMPLES)]
-        self.bytes = self.characters = self.lines = self.tokens = self.strange = 0
+        self.bytes = self.characters = self.lines = self.tokens = self.undecodable = 0
         for start in starts:
             guard.check()
             raw = view.read(start, start + (view.size if whole else _SAMPLE))
@@ -78,15 +79,15 @@ class _Sample:
             self.characters += len(text)
             self.lines += utf8.line_ends(raw)
             self.tokens += estimate(text)
-            self.strange += utf8.strange(raw)
+            self.undecodable += utf8.undecodable_bytes(raw)
 
     def scaled(self, count: int) -> int:
-        """What the whole would have, rounded up."""
+        """Return the estimate for the whole window from a count in the samples, rounded up."""
         return -(-count * self._view.size // self.bytes) if self.bytes else 0
 
 
-def peek(view: ByteWindow, arguments: Arguments, guard: Guard, limits: Limits) -> Value:
-    """The first characters or lines; ``more`` says whether the text goes on after what was asked for."""
+def peek(view: ByteWindow, arguments: Arguments, guard: Guard, limits: ActionLimits) -> Value:
+    """Return the first characters or lines. ``more`` says whether the text goes on after them."""
     size = arguments.get("size", DEFAULT_PEEK[arguments["by"]])
     if arguments["by"] == "characters":
         stop = view.byte_of_character(size, guard)
@@ -98,9 +99,9 @@ def peek(view: ByteWindow, arguments: Arguments, guard: Guard, limits: Limits) -
 
 
 def cut(view: ByteWindow, start: int, stop: int, most: int) -> tuple[str, int]:
-    """The text of some bytes, but not over ``most`` bytes as UTF-8, and where it ends."""
+    """Return the text of some bytes, at most ``most`` bytes as UTF-8, and the position of its end."""
     raw = view.read(start, min(stop, start + most))
-    if utf8.strange(raw):
+    if utf8.undecodable_bytes(raw):
         raw = raw[: most // 3]  # each byte may become U+FFFD
     end = start + len(raw)
     if end < stop:
@@ -109,25 +110,25 @@ def cut(view: ByteWindow, start: int, stop: int, most: int) -> tuple[str, int]:
 
 
 def named_texts(view: ByteWindow, guard: Guard) -> list[tuple[str | None, str]]:
-    """The text of each document with its name; of what has none, one text without a name."""
+    """Return ``(name, text)`` for each document. A context without documents gives one text with the name None."""
     if not view.context.named:
         return [(None, view.text(0, view.size))]
     texts: list[tuple[str | None, str]] = []
-    for stretch in view.stretches:
+    for span in view.spans:
         guard.check()
-        texts.append((stretch.document.name, view.text(stretch.at, stretch.end)))
+        texts.append((span.document.name, view.text(span.at, span.end)))
     return texts
 
 
 def whole_text(view: ByteWindow, guard: Guard) -> str:
-    """All of it; where there are several documents, each under a line with its name."""
-    if not view.context.named or len(view.stretches) < 2:
+    """Return the whole text. Where there are several documents, each stands under a line ``=== name ===``."""
+    if not view.context.named or len(view.spans) < 2:
         return view.text(0, view.size)
     texts = []
-    for stretch in view.stretches:
+    for span in view.spans:
         guard.check()
-        text = view.text(stretch.at, stretch.end)
-        texts.append(f"=== {stretch.document.name} ===\n{text}" + ("" if text.endswith(("\n", "\r")) else "\n"))
+        text = view.text(span.at, span.end)
+        texts.append(f"=== {span.document.name} ===\n{text}" + ("" if text.endswith(("\n", "\r")) else "\n"))
     return "".join(texts)
 
 
@@ -135,7 +136,7 @@ def whole_text(view: ByteWindow, guard: Guard) -> str:
 
 
 def bounds(view: ByteWindow, arguments: Arguments, guard: Guard) -> tuple[int, int]:
-    """The bytes that a slice means."""
+    """Return start and stop, in bytes, of the part that a slice's arguments name."""
     by, start, stop = arguments["by"], arguments.get("start"), arguments.get("stop")
     if by == "bytes":
         return _python(start, stop, view.size)
@@ -148,14 +149,14 @@ def bounds(view: ByteWindow, arguments: Arguments, guard: Guard) -> tuple[int, i
     return begin, max(begin, view.size if stop is None else place(stop, guard))
 
 
-def part(view: ByteWindow, start: int, stop: int, limits: Limits) -> Value:
-    """What a slice shows of the bytes that it means; ``documents`` where they are of several."""
+def part(view: ByteWindow, start: int, stop: int, limits: ActionLimits) -> Value:
+    """Return the value of a slice: its text, and ``documents`` where the text is of several."""
     text, end = cut(view, start, stop, limits.bytes)
-    found: Value = {"text": text}
-    names = [stretch.document.name for stretch in view.stretches if stretch.at < end and stretch.end > start]
+    value: Value = {"text": text}
+    names = [span.document.name for span in view.spans if span.at < end and span.end > start]
     if view.context.named and len(names) > 1:
-        found["documents"] = names[:MOST_NAMES]
-    return {**found, "truncated": end < stop}
+        value["documents"] = names[:MOST_NAMES]
+    return {**value, "truncated": end < stop}
 
 
 def _python(start: int | None, stop: int | None, size: int) -> tuple[int, int]:
@@ -165,8 +166,8 @@ def _python(start: int | None, stop: int | None, size: int) -> tuple[int, int]:
 
 def _named_or(view: ByteWindow, arguments: Arguments) -> tuple[int, int]:
     if "name" not in arguments:
-        return _python(arguments.get("start"), arguments.get("stop"), len(view.stretches))
-    names = [stretch.document.name or "" for stretch in view.stretches]
+        return _python(arguments.get("start"), arguments.get("stop"), len(view.spans))
+    names = [span.document.name or "" for span in view.spans]
     if arguments["name"] not in names:
         hint = did_you_mean(arguments["name"], names[:1000])
         raise invalid("slice", "name", f"the name of a document{hint}", arguments["name"])
@@ -176,35 +177,37 @@ def _named_or(view: ByteWindow, arguments: Arguments) -> tuple[int, int]:
 
 def _documents(view: ByteWindow, first: int, last: int) -> tuple[int, int]:
     if first >= last:
-        end = view.stretches[first].at if first < len(view.stretches) else view.size
+        end = view.spans[first].at if first < len(view.spans) else view.size
         return end, end
-    return view.stretches[first].at, view.stretches[last - 1].end
+    return view.spans[first].at, view.spans[last - 1].end
 
 
 # -- search and count ---------------------------------------------------------------------------------
 
 
-def search(view: ByteWindow, arguments: Arguments, guard: Guard, limits: Limits) -> Value:
-    """Matches in order. Where it is truncated, ``stopped_by`` says why, and ``next`` where to go on."""
+def search(view: ByteWindow, arguments: Arguments, guard: Guard, limits: ActionLimits) -> Value:
+    """Return the matches in order. Where they are truncated, ``stopped_by`` is the reason, and ``next`` the place to go
+    on.
+    """
     needle = find.needle(arguments.get("literal"), arguments.get("pattern"), arguments["case"])
     most = min(arguments["max_results"], limits.results)
-    found: list[Value] = []
-    guard.partial = {"matches": found, "truncated": True, "stopped_by": "time"}
+    rows: list[Value] = []
+    guard.partial = {"matches": rows, "truncated": True, "stopped_by": "time"}
     used = 0
     try:
         begin = view.byte_of_character(arguments["start"], guard)
         for start, stop in find.matches(view, needle, begin, guard):
             match = _match(view, start, stop, arguments["around"], guard)
             used += _size(match)
-            if used > limits.bytes and not found:  # so that going on at ``next`` always goes on
+            if used > limits.bytes and not rows:  # so that going on at ``next`` always goes on
                 match = _match(view, start, stop, 0, guard)
-            elif len(found) == most or used > limits.bytes:
-                why = "results" if len(found) == most else "bytes"
-                return {"matches": found, "truncated": True, "stopped_by": why, "next": match["start"]}
-            found.append(match)
+            elif len(rows) == most or used > limits.bytes:
+                why = "results" if len(rows) == most else "bytes"
+                return {"matches": rows, "truncated": True, "stopped_by": why, "next": match["start"]}
+            rows.append(match)
     except OutOfTime:
-        return {**guard.partial, **({"next": found[-1]["stop"]} if found else {})}
-    return {"matches": found, "truncated": False}
+        return {**guard.partial, **({"next": rows[-1]["stop"]} if rows else {})}
+    return {"matches": rows, "truncated": False}
 
 
 def _size(value: Value) -> int:
@@ -214,28 +217,31 @@ def _size(value: Value) -> int:
 def _match(view: ByteWindow, start: int, stop: int, around: int, guard: Guard) -> Value:
     line = view.line_of_byte(start, guard)
     characters = {"start": view.character_of_byte(start, guard), "stop": view.character_of_byte(stop, guard)}
-    stretch = view.stretches[view.stretch_index(min(start, view.size - 1))]
-    found: Value = {**characters, "line": line, "line_number": line - view.line_of_byte(stretch.at, guard) + 1}
+    span = view.spans[view.span_index(min(start, view.size - 1))]
+    value: Value = {**characters, "line": line, "line_number": line - view.line_of_byte(span.at, guard) + 1}
     if view.context.named:
-        found["document"] = stretch.document.name
+        value["document"] = span.document.name
     reach = 4 * LINE_CHARACTERS * (1 + around)
-    seen = min(stop, start + reach)
-    low, high = max(stretch.at, start - reach), min(stretch.end, seen + reach)
+    match_end = min(stop, start + reach)
+    low, high = max(span.at, start - reach), min(span.end, match_end + reach)
     before, behind = view.read(low, start), view.read(start, high)
-    before = before[utf8.whole_start(before) if low > stretch.at else 0 :]
-    behind = behind[: utf8.whole_end(behind) if high < stretch.end else None]
-    text, above, below = _lines_around(before, behind, seen - start)
-    found["text"] = text
+    before = before[utf8.whole_start(before) if low > span.at else 0 :]
+    behind = behind[: utf8.whole_end(behind) if high < span.end else None]
+    text, above, below = _lines_around(before, behind, match_end - start)
+    value["text"] = text
     if around:
-        found["before"], found["after"] = above[-around:], below[:around]
-    return found
+        value["before"], value["after"] = above[-around:], below[:around]
+    return value
 
 
 def _lines_around(before: bytes, behind: bytes, size: int) -> tuple[str, list[str], list[str]]:
-    """The line, or lines, of a match of ``size`` bytes at the start of ``behind``; those before it and after it."""
+    """Return the line of a match, the lines before it and the lines after it.
+
+    The match is the first ``size`` bytes of ``behind``; it may reach over several lines.
+    """
     if before.endswith(b"\r") and behind.startswith(b"\n"):
         before = before[:-1]
-    *above, begun = utf8.LINE_END.split(utf8.decode(before))
+    *above, line_start = utf8.LINE_END.split(utf8.decode(before))
     text = utf8.decode(behind)
     end = utf8.LINE_END.search(text, max(0, len(utf8.decode(behind[:size])) - 1))
     rest = text[: end.start()] if end else text
@@ -243,29 +249,29 @@ def _lines_around(before: bytes, behind: bytes, size: int) -> tuple[str, list[st
     if below and not below[-1]:
         below.pop()
     near = [[_shortened(line, 0) for line in lines] for lines in (above, below)]
-    return _shortened(begun + rest, len(begun)), near[0], near[1]
+    return _shortened(line_start + rest, len(line_start)), near[0], near[1]
 
 
 def _shortened(line: str, at: int) -> str:
-    """The part of a long line around a place in it."""
+    """Return the part of a long line around the character at ``at``."""
     start = max(0, min(at - LINE_CHARACTERS // 4, len(line) - LINE_CHARACTERS))
     return line[start : start + LINE_CHARACTERS]
 
 
-def count(view: ByteWindow, arguments: Arguments, guard: Guard, _limits: Limits) -> Value:
-    """How many; out of time, how many until then."""
-    found: Value = {"count": 0, "truncated": True, "stopped_by": "time"}
-    guard.partial = found
+def count(view: ByteWindow, arguments: Arguments, guard: Guard, _limits: ActionLimits) -> Value:
+    """Return the number of matches or lines; where the time is over, the number until then, as truncated."""
+    value: Value = {"count": 0, "truncated": True, "stopped_by": "time"}
+    guard.partial = value
     try:
         for number in _counting(view, arguments, guard):
-            found["count"] = number
+            value["count"] = number
     except OutOfTime:
-        return dict(found)
-    return {"count": found["count"], "truncated": False}
+        return dict(value)
+    return {"count": value["count"], "truncated": False}
 
 
 def _counting(view: ByteWindow, arguments: Arguments, guard: Guard) -> Iterator[int]:
-    """The count as it rises."""
+    """Yield the count as it rises."""
     if "literal" not in arguments and "pattern" not in arguments:
         while not view.counted:
             view.count_on(guard)
@@ -275,7 +281,7 @@ def _counting(view: ByteWindow, arguments: Arguments, guard: Guard) -> Iterator[
     needle = find.needle(arguments.get("literal"), arguments.get("pattern"), arguments["case"])
     if arguments["by"] == "lines":
         yield from (number for number, _ in enumerate(find.matches(view, needle, 0, guard, "line"), 1))
-    elif isinstance(needle, find.Exactly) and not needle.overlaps_itself:
+    elif isinstance(needle, find.LiteralNeedle) and not needle.overlaps_itself:
         yield from find.occurrences(view, needle, guard)
     else:
         yield from (number for number, _ in enumerate(find.matches(view, needle, 0, guard), 1))

@@ -1,4 +1,4 @@
-"""The actions of a context: their names, what a prompt says of them, and their arguments as JSON Schema."""
+"""The actions of a context: names, the summaries that prompts show, and arguments as JSON Schema."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ MOST_RESULTS = 1000
 """The most matches of a search, and parts of a partition."""
 
 DEFAULT_SIZES: Mapping[str, int] = {"characters": 8000, "tokens": 2000, "lines": 200, "documents": 1}
-"""How big a part is, by what is counted."""
+"""The default size of a part of a partition, in the unit that ``by`` names."""
 
 DEFAULT_PEEK: Mapping[str, int] = {"characters": 1000, "lines": 20}
+"""The default size of a peek, in the unit that ``by`` names."""
 
 
 @dataclass(frozen=True)
 class ActionSpec:
-    """One action: ``summary`` in a few words for a prompt, ``schema`` of its arguments."""
+    """One action: its name, a ``summary`` of a few words for prompts, and the ``schema`` of its arguments."""
 
     name: str
     summary: str
@@ -39,6 +40,7 @@ def _one_of(words: list[str], description: str, default: str | None = None) -> d
 
 
 def _text(most: int, description: str) -> dict[str, Any]:
+    """Return the schema of a text of 1 to ``most`` characters."""
     return {"type": "string", "minLength": 1, "maxLength": most, "description": description}
 
 
@@ -100,13 +102,17 @@ ACTIONS: Mapping[str, ActionSpec] = MappingProxyType(
         )
     }
 )
-"""Every action by name. Read it; to change what an action takes is to change the action."""
+"""Every action by name, read-only. A change of a schema changes the action for models and for the checks alike."""
 
 
 def checked(action: str, arguments: Any) -> dict[str, Any]:
-    """The arguments with the defaults filled in.
+    """Check the arguments of an action and return them with the defaults filled in.
 
-    Raises: ContextError ``unknown_action``, ``invalid_arguments`` (``detail`` has ``path``, ``expected``, ``got``).
+    For example ``checked("peek", {})`` returns ``{"by": "characters"}``.
+
+    Raises:
+        ContextError: ``unknown_action``; ``invalid_arguments``, with ``path``, ``expected`` and ``got`` in
+            ``detail``.
     """
     spec = ACTIONS.get(action)
     if spec is None:
@@ -116,21 +122,21 @@ def checked(action: str, arguments: Any) -> dict[str, Any]:
             {"action": str(action)[:200], "known": list(ACTIONS)},
         )
     _check_schema(spec, arguments)
-    given = {name: arguments[name] for name in spec.schema["properties"] if name in arguments}
-    _check_together(action, given)
+    present = {name: arguments[name] for name in spec.schema["properties"] if name in arguments}
+    _check_together(action, present)
     defaults = {name: schema["default"] for name, schema in spec.schema["properties"].items() if "default" in schema}
-    return {**defaults, **given}
+    return {**defaults, **present}
 
 
 def invalid(action: str, path: str, expected: str, got: Any) -> ContextError:
-    """An argument that is not what the action wants."""
-    said = repr(got)
-    said = said if len(said) <= 100 else f"{said[:100]}..."
+    """Return the error ``invalid_arguments`` for one argument of an action."""
+    received = repr(got)
+    received = received if len(received) <= 100 else f"{received[:100]}..."
     where = f"{action}, argument {path!r}" if path else action
     return ContextError(
         "invalid_arguments",
-        f"{where}: expected {expected}, got {said}",
-        {"action": action, "path": path, "expected": expected, "got": said},
+        f"{where}: expected {expected}, got {received}",
+        {"action": action, "path": path, "expected": expected, "got": received},
     )
 
 
@@ -144,11 +150,11 @@ def _check_schema(spec: ActionSpec, arguments: Any) -> None:
             raise invalid(spec.name, str(name), f"one of {names}{did_you_mean(str(name), known)}", arguments[name])
     for error in _validator(spec.name).iter_errors(dict(arguments)):
         path = ".".join(str(part) for part in error.absolute_path)
-        raise invalid(spec.name, path, _wanted(error), error.instance)
+        raise invalid(spec.name, path, _expectation(error), error.instance)
 
 
-def _wanted(error: Any) -> str:
-    """What a keyword of JSON Schema wants, in words."""
+def _expectation(error: Any) -> str:
+    """Return the expectation of a failed JSON Schema keyword in words."""
     value = error.validator_value
     words = {
         "type": f"{value}",
@@ -169,32 +175,32 @@ def _validator(action: str) -> Any:
     return Draft202012Validator(ACTIONS[action].schema)
 
 
-def _check_together(action: str, given: Mapping[str, Any]) -> None:
-    """What a schema without alternatives cannot say."""
+def _check_together(action: str, arguments: Mapping[str, Any]) -> None:
+    """Check the relations between arguments that a schema without alternatives cannot express."""
     if action in ("search", "count"):
-        wanted = [name for name in ("literal", "pattern") if name in given]
-        if len(wanted) == 2 or (not wanted and given.get("by") != "lines"):
-            alone = ", or by 'lines'" if action == "count" and not wanted else ""
-            raise invalid(action, "", f"one of literal and pattern{alone}", sorted(given))
+        needles = [name for name in ("literal", "pattern") if name in arguments]
+        if len(needles) == 2 or (not needles and arguments.get("by") != "lines"):
+            alone = ", or by 'lines'" if action == "count" and not needles else ""
+            raise invalid(action, "", f"one of literal and pattern{alone}", sorted(arguments))
     if action == "slice":
-        _check_slice(given)
+        _check_slice(arguments)
     if action == "partition":
-        size, overlap = given.get("size", DEFAULT_SIZES.get(given["by"])), given.get("overlap", 0)
-        if given["by"] == "headings":
+        size, overlap = arguments.get("size", DEFAULT_SIZES.get(arguments["by"])), arguments.get("overlap", 0)
+        if arguments["by"] == "headings":
             for name in ("size", "overlap"):
-                if name in given:
-                    raise invalid(action, name, "nothing: by headings there is only level", given[name])
+                if name in arguments:
+                    raise invalid(action, name, "nothing: by headings there is only level", arguments[name])
         elif overlap >= size:
             raise invalid(action, "overlap", f"less than size, {size}", overlap)
 
 
-def _check_slice(given: Mapping[str, Any]) -> None:
-    by = given.get("by", "characters")
-    for name, wanted in (("path", "path"), ("name", "documents")):
-        if name in given and by != wanted:
-            raise invalid("slice", name, f"nothing: it goes with by {wanted!r}", given[name])
-    if by == "path" and "path" not in given:
+def _check_slice(arguments: Mapping[str, Any]) -> None:
+    by = arguments.get("by", "characters")
+    for name, unit in (("path", "path"), ("name", "documents")):
+        if name in arguments and by != unit:
+            raise invalid("slice", name, f"nothing: it goes with by {unit!r}", arguments[name])
+    if by == "path" and "path" not in arguments:
         raise invalid("slice", "path", "a place in JSON", None)
     for name in ("start", "stop"):
-        if name in given and ("path" in given or "name" in given):
-            raise invalid("slice", name, "nothing beside a path or a name", given[name])
+        if name in arguments and ("path" in arguments or "name" in arguments):
+            raise invalid("slice", name, "nothing beside a path or a name", arguments[name])

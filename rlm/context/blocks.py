@@ -1,4 +1,4 @@
-"""The text of a context as blocks of a request: one for each document, so that none can pass for another."""
+"""The text of a context as fenced blocks of a request, one block for each document."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rlm.model.wire_names import safe_name
 
 
 def context_blocks(handle: str, texts: Sequence[tuple[str | None, str]]) -> list[FencedText]:
-    """Blocks with the texts of a context.
+    """Return blocks with the texts of a context.
 
-    A label takes a name only where each of its characters is safe there; other documents are ``document-1``,
-    ``document-2`` and so on, and a block before them tells their names.
+    A label holds a document's name only where each character of the name is safe in a label. Other documents are
+    labelled ``document-1``, ``document-2`` and so on; a block before them lists their names.
 
     Args:
         handle: the id of the context.
-        texts: of each document its name and text; None where the context has no documents.
+        texts: name and text of each document; the name is None where the context has no documents.
     """
     documents = [(name, text) for name, text in texts if name is not None]
     if len(documents) < len(texts):

@@ -1,7 +1,7 @@
-"""Where the bytes of a context are: in memory, or in a file that is read in pieces.
+"""The bytes of a document: in memory, or in a file that is read in pieces.
 
-A file is read with ``pread``, a piece at a time, and not mapped: reading is as fast, what was read does not stay in
-this process, and a file that shrinks meanwhile is an error here instead of the end of the process (SIGBUS).
+A file is read with ``pread``, a piece at a time, and is not mapped. Reading is as fast, and no piece stays in this
+process. A file that shrinks while it is read is an error here; with a mapping it would end the process (SIGBUS).
 """
 
 from __future__ import annotations
@@ -18,48 +18,50 @@ from rlm import files
 from rlm.errors import ConfigurationError, ContextError, FileError
 
 PIECE = 256 * 1024
-"""Bytes that are read at once, and then given up."""
+"""Bytes that are read at once and then released."""
 
 MOST_FILE_BYTES = 16 * 1024**3
 MOST_BYTES = 64 * 1024**3
-"""Bytes of one file, and of all files of one context."""
+"""The most bytes of one file, and of all files of one context."""
 
 
 class DocumentBody(Protocol):
-    """Bytes that do not change, and their name by content."""
+    """Bytes that do not change, with their digest."""
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """The number of bytes."""
         ...
 
     def read(self, start: int, stop: int) -> bytes:
-        """The bytes from ``start`` to before ``stop``, both within the size. Raises: ContextError ``unreadable``."""
+        """Return the bytes from ``start`` to before ``stop``, both within the size. Raises: ContextError
+        ``unreadable``.
+        """
         ...
 
     def digest(self) -> str:
-        """SHA-256 as 64 hexadecimal digits; computed once, piece by piece."""
+        """Return SHA-256 as 64 hexadecimal digits. It is computed once, piece by piece."""
         ...
 
     def key(self) -> str:
-        """Equal for bodies of the same bytes, as far as that can be told without reading a file."""
+        """Return a key that is equal for bodies with the same bytes, as far as that is known without reading a file."""
         ...
 
 
 def pieces(body: DocumentBody) -> Iterator[bytes]:
-    """All bytes of a body, piece by piece. Raises: ContextError ``unreadable``."""
+    """Yield all bytes of a body, piece by piece. Raises: ContextError ``unreadable``."""
     for start in range(0, body.size, PIECE):
         yield body.read(start, min(start + PIECE, body.size))
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class MemoryBody:
     """Bytes in memory."""
 
     data: bytes
 
     def __repr__(self) -> str:
-        return f"<Held, {self.size} bytes>"
+        return f"<MemoryBody, {self.size} bytes>"
 
     @property
     def size(self) -> int:
@@ -80,11 +82,11 @@ class Held:
 
 
 @dataclass(frozen=True, eq=False)
-class Filed:
-    """The first ``size`` bytes of a regular file, as it was when the context was made.
+class FileBody:
+    """The first ``size`` bytes of a regular file, as they were when the context was made.
 
-    What is appended later does not belong to it. A file that became shorter, or another file under the same name,
-    cannot be read any more. A change in place goes unseen until the digest is asked for.
+    Bytes that are appended later do not belong to the body. A file that became shorter, or another file under the
+    same name, is unreadable. A change in place is noticed only where ``digest`` is compared.
     """
 
     path: Path
@@ -94,38 +96,40 @@ class Filed:
     modified: int
 
     @classmethod
-    def at(cls, path: Path) -> Filed:
-        """The file as it is now. Raises: ConfigurationError ``unreadable_file``, naming it."""
+    def at(cls, path: Path) -> FileBody:
+        """Return the body of the file as it is now. Raises: ConfigurationError ``unreadable_file``, which names the
+        file.
+        """
         try:
-            with files.opened(path, MOST_FILE_BYTES) as (descriptor, found):
-                if not found.st_size and os.pread(descriptor, 1, 0) and not os.fstat(descriptor).st_size:
+            with files.opened(path, MOST_FILE_BYTES) as (descriptor, status):
+                if not status.st_size and os.pread(descriptor, 1, 0) and not os.fstat(descriptor).st_size:
                     raise _no_file(path, "it does not say its size (a file of /proc?): read it, and give its text")
         except FileError as problem:
             raise _no_file(path, problem.why) from None
         except OSError as problem:
             raise _no_file(path, problem.strerror or str(problem)) from None
-        return cls(path.absolute(), found.st_size, found.st_dev, found.st_ino, found.st_mtime_ns)
+        return cls(path.absolute(), status.st_size, status.st_dev, status.st_ino, status.st_mtime_ns)
 
     def read(self, start: int, stop: int) -> bytes:
         try:
-            with files.opened(self.path) as (descriptor, found):
-                if (found.st_dev, found.st_ino) != (self.device, self.inode):
-                    raise self._gone("another file has its name now")
+            with files.opened(self.path) as (descriptor, status):
+                if (status.st_dev, status.st_ino) != (self.device, self.inode):
+                    raise self._unreadable("another file has its name now")
                 return self._read(descriptor, start, stop)
         except FileError as problem:
-            raise self._gone(problem.why) from None
+            raise self._unreadable(problem.why) from None
         except OSError as problem:
-            raise self._gone(problem.strerror or str(problem)) from None
+            raise self._unreadable(problem.strerror or str(problem)) from None
 
     def _read(self, descriptor: int, start: int, stop: int) -> bytes:
-        read: list[bytes] = []
+        parts: list[bytes] = []
         while start < stop:
             piece = os.pread(descriptor, stop - start, start)
             if not piece:
-                raise self._gone(f"it was {self.size} bytes and has become shorter")
-            read.append(piece)
+                raise self._unreadable(f"it was {self.size} bytes and has become shorter")
+            parts.append(piece)
             start += len(piece)
-        return read[0] if len(read) == 1 else b"".join(read)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def digest(self) -> str:
         return self._digest
@@ -140,7 +144,7 @@ class Filed:
     def key(self) -> str:
         return f"file:{self.device}:{self.inode}:{self.size}:{self.modified}"
 
-    def _gone(self, why: str) -> ContextError:
+    def _unreadable(self, why: str) -> ContextError:
         return ContextError("unreadable", f"{self.path} cannot be read: {why}", {"file": str(self.path), "why": why})
 
 

@@ -1,4 +1,4 @@
-"""What a run is about: text, lines, documents, files or a JSON value that no prompt holds."""
+"""The material of a run: text, lines, documents, files or a JSON value that no prompt holds."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from pathlib import Path
 from typing import Any, Self
 
 from rlm.context import utf8
-from rlm.context.bodies import MOST_BYTES, DocumentBody, Filed, Held
-from rlm.context.mistaken import warn_of_paths
+from rlm.context.bodies import MOST_BYTES, DocumentBody, FileBody, MemoryBody
+from rlm.context.path_texts import warn_of_paths
 from rlm.errors import ConfigurationError, ContextError
 from rlm.model.arguments import checked_path
 from rlm.model.base import digest_of
 
 MOST_JSON_BYTES = 32 * 1024 * 1024
-"""Bytes of JSON that are parsed for a ``slice`` by path: parsing cannot be interrupted."""
+"""The most bytes of JSON that are parsed for a ``slice`` by path, because parsing cannot be interrupted."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 class ContextKind(StrEnum):
-    """What a context was made from."""
+    """The kind of value that a context was made from."""
 
     TEXT = "text"
     LINES = "lines"
@@ -40,7 +40,7 @@ class ContextKind(StrEnum):
 
 @dataclass(frozen=True)
 class Document:
-    """A part of a context with a name; None where the context is one text."""
+    """A named part of a context. The name is None where the context is one text."""
 
     name: str | None
     body: DocumentBody
@@ -50,8 +50,8 @@ class Document:
 class Context:
     """A description of material that stays outside of every prompt.
 
-    Its text is the text of its documents, one directly after the other. Files are not read before an action needs
-    them, and nothing is hashed before ``digest`` is called.
+    The text of a context is the text of its documents, one directly after the other. A file is not read before an
+    action reads it. Content is not hashed before ``digest`` is called.
     """
 
     kind: ContextKind
@@ -66,52 +66,64 @@ class Context:
 
     @classmethod
     def text(cls, text: str) -> Self:
-        """One text. Lone surrogates in it become U+FFFD."""
+        """Return a context of one text. Lone surrogates in it become U+FFFD."""
         _expect(text, str, "Context.text")
-        return cls._held(ContextKind.TEXT, text)
+        return cls._of_text(ContextKind.TEXT, text)
 
     @classmethod
     def lines(cls, lines: Iterable[str]) -> Self:
-        """Lines, with or without their ends; each ends with a line feed then.
+        r"""Return a context of lines, each of which ends with one line feed.
 
-        Raises: ConfigurationError ``invalid_context`` where an item is no string or holds more than one line.
+        For example ``Context.lines(["a", "b\n"])`` has the text ``"a\nb\n"``.
+
+        Raises:
+            ConfigurationError: ``invalid_context`` where an item is no string or holds more than one line.
         """
         if isinstance(lines, str) or not isinstance(lines, Iterable):
-            raise _invalid("Context.lines wants a list of lines; for one text take Context.text", lines)
-        return cls._held(ContextKind.LINES, "".join(_line(number, line) for number, line in enumerate(lines)))
+            raise _invalid("Context.lines takes a list of lines; for one text write Context.text", lines)
+        return cls._of_text(ContextKind.LINES, "".join(_line(number, line) for number, line in enumerate(lines)))
 
     @classmethod
     def documents(cls, documents: Mapping[str, str] | Sequence[str]) -> Self:
-        """Texts with names, in order; where there are no names they are ``"0"``, ``"1"``, ..."""
+        """Return a context of named texts, in order. Texts of a list are named ``"0"``, ``"1"`` and so on.
+
+        Raises:
+            ConfigurationError: ``invalid_context`` where a name or a text is no string.
+        """
         if isinstance(documents, str) or not isinstance(documents, Mapping | Sequence):
-            raise _invalid("Context.documents wants {name: text} or a list of texts", documents)
+            raise _invalid("Context.documents takes {name: text} or a list of texts", documents)
         pairs = documents.items() if isinstance(documents, Mapping) else ((str(n), t) for n, t in enumerate(documents))
-        found, replaced = [], 0
+        members, replaced = [], 0
         for name, text in pairs:
             _expect(name, str, "the name of a document")
             _expect(text, str, f"document {name!r}")
             body, bad = _encoded(text)
-            found.append(Document(name, body))
+            members.append(Document(name, body))
             replaced += bad
-        return cls(ContextKind.DOCUMENTS, tuple(found), replaced)
+        return cls(ContextKind.DOCUMENTS, tuple(members), replaced)
 
     @classmethod
     def files(cls, *paths: str | os.PathLike[str]) -> Self:
-        """Files, named by path or by patterns (``logs/*.log``, ``**`` for any folders); each is a document.
+        """Return a context of files. Each file is a document.
 
-        They are looked at (size, identity) and not read. A pattern's files come sorted by name; a file that is named
-        twice comes once. One file has at most 16 GiB, and all together 64 GiB.
+        Size and identity of a file are looked up; its content is not read. The files of a pattern are sorted by name.
+        A file that is named twice is one document. One file has at most 16 GiB, and all together 64 GiB.
 
-        Raises: ConfigurationError ``unreadable_file`` for what is missing, no regular file or not readable, and for
-        a pattern that matches nothing.
+        Args:
+            paths: paths of files, or patterns, for example ``logs/*.log``; ``**`` stands for any folders.
+
+        Raises:
+            ConfigurationError: ``unreadable_file`` where a path is missing, not readable or not a regular file, and
+                where a
+                pattern matches no file.
         """
         found: dict[str, Document] = {}
         for path in paths:
             for name in _expanded(str(checked_path("paths", path))):
-                shown = utf8.without_surrogates(name)  # a name that is no UTF-8
-                found.setdefault(name, Document(shown, Filed.at(Path(name))))
+                title = utf8.without_surrogates(name)  # the name may not be UTF-8
+                found.setdefault(name, Document(title, FileBody.at(Path(name))))
         if not found:
-            raise _invalid("Context.files wants at least one path", None)
+            raise _invalid("Context.files takes at least one path", None)
         size = sum(each.body.size for each in found.values())
         if size > MOST_BYTES:
             raise ConfigurationError(
@@ -123,24 +135,27 @@ class Context:
 
     @classmethod
     def json(cls, value: Any) -> Self:
-        """A JSON value, copied. Its text is the value as JSON, two spaces for each level.
+        """Return a context of a JSON value, which is copied. Its text is the value as JSON, with two spaces for each
+        level.
 
-        Raises: ConfigurationError ``invalid_context`` for what JSON cannot say.
+        Raises:
+            ConfigurationError: ``invalid_context`` where the value has no JSON form.
         """
         try:
             text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as problem:
-            raise _invalid(f"Context.json wants a JSON value: {problem}", value) from None
-        return cls._held(ContextKind.JSON, text)
+            raise _invalid(f"Context.json takes a JSON value: {problem}", value) from None
+        return cls._of_text(ContextKind.JSON, text)
 
     @classmethod
     def of(cls, value: Any) -> Context:
-        """The context that a value stands for.
+        """Return the context that a value stands for.
 
-        A string is a text, a list of strings documents, a Path or a list of Paths files, a dict or another list a
-        JSON value, and a Context itself.
+        A string is a text. A list of strings is documents. A Path, or a list of Paths, is files. A dict or another
+        list is a JSON value. A Context is returned as it is.
 
-        Raises: ConfigurationError ``invalid_context`` for anything else.
+        Raises:
+            ConfigurationError: ``invalid_context`` for any other value.
         """
         if isinstance(value, Context):
             return value
@@ -155,16 +170,19 @@ class Context:
                 return cls.files(*value)
         if isinstance(value, dict | list):
             return cls.json(value)
-        hint = "; decode it, or take Context.files" if isinstance(value, bytes | bytearray) else ""
+        hint = "; decode it, or write Context.files" if isinstance(value, bytes | bytearray) else ""
         raise _invalid(f"a context is a string, a list, a dict, a Path or a Context{hint}", value)
 
     @classmethod
     def named_of(cls, value: Any) -> dict[str, Context]:
-        """The contexts of a run by name: a mapping whose values are Contexts as it is, else one called ``context``.
+        """Return the contexts of a run by name.
 
-        A string that is the path of a file is taken as a text all the same, with one warning.
+        A mapping with a Context among its values gives its own names, for example ``{"log":
+        Context.files("app.log")}``. Any other value is one context named ``context``. A string that is the path of a
+        file is taken as a text, with a warning.
 
-        Raises: ConfigurationError ``invalid_context``; ``invalid_name`` for a name that is none.
+        Raises:
+            ConfigurationError: ``invalid_context``; ``invalid_name`` where a key is no name of a context.
         """
         if isinstance(value, Mapping) and any(isinstance(item, Context) for item in value.values()):
             found = {check_name(name): cls.of(item) for name, item in value.items()}
@@ -175,7 +193,7 @@ class Context:
         return found
 
     @classmethod
-    def _held(cls, kind: ContextKind, text: str) -> Self:
+    def _of_text(cls, kind: ContextKind, text: str) -> Self:
         body, replaced = _encoded(text)
         return cls(kind, (Document(None, body),), replaced)
 
@@ -183,7 +201,7 @@ class Context:
 
     @property
     def named(self) -> bool:
-        """Whether it consists of named documents."""
+        """Whether the context consists of named documents."""
         return self.kind in (ContextKind.DOCUMENTS, ContextKind.FILES)
 
     @property
@@ -193,14 +211,17 @@ class Context:
 
     @cached_property
     def offsets(self) -> list[int]:
-        """Where each document starts, in bytes, and where the last one ends."""
+        """The start of each document, in bytes, and the end of the last one."""
         return [0, *accumulate(member.body.size for member in self.members)]
 
     def digest(self) -> str:
-        """SHA-256 of the content; files are read for it, once.
+        """Return SHA-256 of the content. Files are read for it, once.
 
-        It is that of the bytes where the context is one text, else that of ``manifest()`` as canonical JSON.
-        Raises: ContextError ``unreadable``.
+        For one text it is the digest of the bytes, otherwise of the ``documents`` of ``manifest()`` as canonical
+        JSON.
+
+        Raises:
+            ContextError: ``unreadable``.
         """
         return self._digest
 
@@ -209,9 +230,10 @@ class Context:
         return digest_of(self.manifest()["documents"]) if self.named else self.members[0].body.digest()
 
     def manifest(self) -> dict[str, Any]:
-        """The context as JSON data, the bodies by hash: ``kind``, ``documents`` with ``name``, ``digest``, ``bytes``.
+        """Return the context as JSON data: ``kind``, and ``documents`` with ``name``, ``digest`` and ``bytes``.
 
-        Raises: ContextError ``unreadable``.
+        Raises:
+            ContextError: ``unreadable``.
         """
         documents = [
             {"name": member.name, "digest": member.body.digest(), "bytes": member.body.size} for member in self.members
@@ -219,16 +241,16 @@ class Context:
         return {"kind": self.kind.value, "documents": documents}
 
     def bodies(self) -> Iterator[tuple[str, DocumentBody]]:
-        """Each different body once, with its digest: what a content store keeps."""
-        seen = set()
+        """Yield each different body once, with its digest, for a content store."""
+        digests = set()
         for member in self.members:
             digest = member.body.digest()
-            if digest not in seen:
-                seen.add(digest)
+            if digest not in digests:
+                digests.add(digest)
                 yield digest, member.body
 
     def key(self) -> str:
-        """Equal for the same content, as far as that can be told without reading a file."""
+        """Return a key that is equal for the same content, as far as that is known without reading a file."""
         return self._key
 
     @cached_property
@@ -239,16 +261,17 @@ class Context:
 
     @cached_property
     def value(self) -> Any:
-        """The JSON value that the text is; shared, not to be changed.
+        """The text parsed as JSON. The value is shared, so a caller must not change it.
 
-        Raises: ContextError ``too_large`` over 32 MiB, ``invalid_arguments`` where the text is no JSON.
+        Raises:
+            ContextError: ``too_large`` over 32 MiB; ``invalid_arguments`` where the text is not JSON.
         """
         check_parsable(self.size)
         return parsed(b"".join(member.body.read(0, member.body.size) for member in self.members))
 
 
 def check_parsable(size: int) -> None:
-    """Raises: ContextError ``too_large`` for more bytes than are parsed."""
+    """Check a number of bytes against the limit of parsing. Raises: ContextError ``too_large``."""
     if size > MOST_JSON_BYTES:
         raise ContextError(
             "too_large",
@@ -258,7 +281,7 @@ def check_parsable(size: int) -> None:
 
 
 def parsed(data: bytes) -> Any:
-    """The JSON value of some bytes. Raises: ContextError ``invalid_arguments``."""
+    """Return the JSON value of some bytes. Raises: ContextError ``invalid_arguments``."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as problem:
@@ -270,24 +293,24 @@ def parsed(data: bytes) -> Any:
 
 
 def check_name(name: Any) -> str:
-    """The name. Raises: ConfigurationError ``invalid_name``."""
+    """Check the name of a context and return it. Raises: ConfigurationError ``invalid_name``."""
     if isinstance(name, str) and _NAME.fullmatch(name):
         return name
     raise ConfigurationError(
         "invalid_name",
-        f"a context's name is a letter, then letters, digits, _ and -, 64 at most, not {name!r}",
+        f"{name!r} is not the name of a context: write a letter, then letters, digits, _ and -, at most 64 in all",
         {"name": str(name)[:200]},
     )
 
 
-def _encoded(text: str) -> tuple[Held, int]:
-    """The text in UTF-8, and how many lone surrogates were replaced."""
+def _encoded(text: str) -> tuple[MemoryBody, int]:
+    """Return the text in UTF-8, and the number of lone surrogates that were replaced."""
     try:
-        return Held(text.encode("utf-8")), 0
+        return MemoryBody(text.encode("utf-8")), 0
     except UnicodeEncodeError:
         clean = utf8.without_surrogates(text)
         replaced = sum(one != other for one, other in zip(text, clean, strict=True))
-        return Held(clean.encode("utf-8")), replaced
+        return MemoryBody(clean.encode("utf-8")), replaced
 
 
 def _line(number: int, line: Any) -> str:
@@ -301,15 +324,15 @@ def _line(number: int, line: Any) -> str:
 def _expanded(path: str) -> list[str]:
     if not glob.has_magic(path) or os.path.lexists(path):
         return [path]
-    found = sorted(name for name in glob.glob(path, recursive=True) if not os.path.isdir(name))
-    if not found:
+    names = sorted(name for name in glob.glob(path, recursive=True) if not os.path.isdir(name))
+    if not names:
         raise ConfigurationError("unreadable_file", f"no file matches {path!r}", {"file": path, "why": "no match"})
-    return found
+    return names
 
 
-def _expect(value: Any, wanted: type, what: str) -> None:
-    if not isinstance(value, wanted):
-        raise _invalid(f"{what} wants {wanted.__name__}", value)
+def _expect(value: Any, expected_type: type, place: str) -> None:
+    if not isinstance(value, expected_type):
+        raise _invalid(f"{place} must be {expected_type.__name__}", value)
 
 
 def _invalid(message: str, value: Any) -> ConfigurationError:

@@ -1,8 +1,8 @@
-"""Where a literal or a pattern stands in a view, found window by window.
+"""The places of a literal or a pattern in a byte window, found piece by piece.
 
-Patterns are RE2's: linear time whatever the pattern, no look-around, no back-references. ``^`` and ``$`` stand at
-the ends of lines (LF). A match lies within one document. It may reach over many windows' ends, but what stands more
-than ``REACH`` bytes after its start is seen only as far as the window goes, ``PIECE`` bytes and ``REACH``.
+Patterns are RE2 patterns: linear time for any pattern, no look-around, no back-references. ``^`` and ``$`` match at
+the ends of lines (LF). A match lies within one document. It may reach over the ends of many pieces. Its bytes more
+than ``REACH`` after its start are found only up to ``PIECE + REACH`` bytes, for example of a pattern ``a+``.
 """
 
 from __future__ import annotations
@@ -15,47 +15,49 @@ from typing import Any, Literal, Protocol
 
 from rlm.context import utf8
 from rlm.context.bodies import PIECE
-from rlm.context.byte_window import ByteWindow, Stretch
-from rlm.context.guard import Guard
+from rlm.context.byte_window import ByteWindow, DocumentSpan
+from rlm.context.limits import Guard
 from rlm.errors import ContextError
 
 Each = Literal["occurrence", "line"]
 
 REACH = 16 * 1024
 MOST_INSTRUCTIONS = 50_000
-"""The longest program that RE2 may make of a pattern."""
+"""The longest program that RE2 may compile a pattern to."""
 
 _OPTIONS = {"log_errors": False, "never_capture": True, "max_mem": 8 * 1024 * 1024}
 _NARROW = 4 * 1024
 _SLOW, _QUICK = 0.05, 0.01
-"""Seconds for a window: from when on the next one is smaller, until when it is bigger."""
+"""Seconds for one piece. Over ``_SLOW`` the next piece is smaller, below ``_QUICK`` it is bigger."""
 
 _AROUND = 8
-"""Bytes beside a window that are seen, not matched: two characters, or more."""
+"""Bytes beside a piece that a pattern may look at but not match: two characters or more."""
 
 _ANY_BYTE = re.compile(r"(?<!\\)(?:\\\\)*\\C")
 
 
 class Needle(Protocol):
-    """What is looked for."""
+    """A literal or a pattern to search for."""
 
     @property
     def reach(self) -> int:
-        """Bytes after the start of a match that it takes to find it whole."""
+        """Bytes after the start of a match that are read to find it whole."""
         ...
 
     def find(self, text: bytes, start: int, stop: int) -> tuple[int, int] | None:
-        """The first match between ``start`` and ``stop``; what is around them is seen, not matched."""
+        r"""Return the first match between ``start`` and ``stop``. The bytes around them are context for ``^``, ``$``
+        and ``\b``.
+        """
         ...
 
     def readable(self, raw: bytes) -> bytes:
-        """The bytes as ``find`` wants them."""
+        """Return the bytes in the form that ``find`` takes."""
         ...
 
 
 @dataclass(frozen=True)
-class Exactly:
-    """A literal, as it is written."""
+class LiteralNeedle:
+    """A literal, compared byte for byte."""
 
     data: bytes
 
@@ -65,7 +67,7 @@ class Exactly:
 
     @property
     def overlaps_itself(self) -> bool:
-        """Whether one occurrence may begin inside another: ``aa``, ``abab``."""
+        """Whether one occurrence may begin inside another, for example of ``aa`` or ``abab``."""
         return any(self.data.startswith(self.data[shift:]) for shift in range(1, len(self.data)))
 
     def find(self, text: bytes, start: int, stop: int) -> tuple[int, int] | None:
@@ -77,7 +79,7 @@ class Exactly:
 
 
 @dataclass(frozen=True)
-class Matching:
+class PatternNeedle:
     """A pattern that RE2 has compiled."""
 
     regexp: Any
@@ -88,86 +90,92 @@ class Matching:
         return None if match is None else match.span()
 
     def readable(self, raw: bytes) -> bytes:
-        if raw.isascii() or not utf8.strange(raw):
+        if raw.isascii() or not utf8.undecodable_bytes(raw):
             return raw
         return utf8.decode(raw).encode("utf-8")
 
 
 def needle(literal: str | None, pattern: str | None, case: str) -> Needle:
-    """The needle of a search: one of ``literal`` and ``pattern`` is given; ``case`` is ``exact`` or ``fold``.
+    """Return the needle of a search, from either ``literal`` or ``pattern``.
 
-    Raises: ContextError ``invalid_pattern``.
+    Args:
+        literal: the text to find.
+        pattern: an RE2 pattern, where ``literal`` is None.
+        case: ``exact`` or ``fold``.
+
+    Raises:
+        ContextError: ``invalid_pattern``.
     """
-    wanted = utf8.without_surrogates(pattern or "" if literal is None else literal)
-    if literal is not None and case == "exact" and utf8.REPLACEMENT not in wanted:
-        return Exactly(wanted.encode("utf-8"))
+    needle_text = utf8.without_surrogates(pattern or "" if literal is None else literal)
+    if literal is not None and case == "exact" and utf8.REPLACEMENT not in needle_text:
+        return LiteralNeedle(needle_text.encode("utf-8"))
     import re2
 
     options = re2.Options()
-    chosen = {"case_sensitive": case == "exact", "literal": literal is not None, **_OPTIONS}
-    for option, value in chosen.items():
+    options_by_name = {"case_sensitive": case == "exact", "literal": literal is not None, **_OPTIONS}
+    for option, value in options_by_name.items():
         setattr(options, option, value)
-    if literal is None and _ANY_BYTE.search(wanted):
-        raise _invalid(wanted, r"\C, a single byte, is not to be had: characters are matched")
+    if literal is None and _ANY_BYTE.search(needle_text):
+        raise _invalid(needle_text, r"\C, a single byte, is not to be had: characters are matched")
     try:
-        regexp = re2.compile(wanted if literal is not None else f"(?m){wanted}", options)
+        regexp = re2.compile(needle_text if literal is not None else f"(?m){needle_text}", options)
     except re2.error as problem:
-        said = problem.args[0] if problem.args else str(problem)
-        said = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
-        raise _invalid(wanted, said.replace("(?m)", "", 1)) from None
-    re2.purge()  # it would keep up to 128 of them, each with its memory
+        reason = problem.args[0] if problem.args else str(problem)
+        reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        raise _invalid(needle_text, reason.replace("(?m)", "", 1)) from None
+    re2.purge()  # re2 would keep up to 128 compiled patterns, each with its memory
     if regexp.programsize > MOST_INSTRUCTIONS:
-        raise _invalid(wanted, "it is too big: repeat less, or narrower classes")
-    return Matching(regexp)
+        raise _invalid(needle_text, "it is too big: repeat less, or narrower classes")
+    return PatternNeedle(regexp)
 
 
 def matches(
     view: ByteWindow, needle: Needle, start: int, guard: Guard, each: Each = "occurrence"
 ) -> Iterator[tuple[int, int]]:
-    """``(start, stop)`` of each match from ``start`` on, in bytes of the view, none over another.
+    """Yield ``(start, stop)`` of each match from ``start`` on, in bytes of the window. Matches do not overlap.
 
-    With ``each="line"`` it is only the first of the matches that start in one line.
+    With ``each="line"``, only the first of the matches that start in one line is yielded.
     Raises: OutOfTime, ContextError ``unreadable``.
     """
-    step = _NARROW if isinstance(needle, Matching) else PIECE
-    for stretch in view.stretches:
-        if stretch.end < start or stretch.at == stretch.end:
+    step = _NARROW if isinstance(needle, PatternNeedle) else PIECE
+    for span in view.spans:
+        if span.end < start or span.at == span.end:
             continue
-        at, skipping = max(start, stretch.at), False
-        while at < stretch.end:
+        at, skipping = max(start, span.at), False
+        while at < span.end:
             guard.check()
             began = time.monotonic()
-            window = _Window(view, stretch, at, step, needle)
+            window = _Window(view, span, at, step, needle)
             yield from window.matches(guard, each, skipping)
             at, skipping = window.next, window.skipping
             step = PIECE if window.again else _next_step(step, time.monotonic() - began)
 
 
-def occurrences(view: ByteWindow, literal: Exactly, guard: Guard) -> Iterator[int]:
-    """How often a literal that does not overlap itself is found, rising window by window.
+def occurrences(view: ByteWindow, literal: LiteralNeedle, guard: Guard) -> Iterator[int]:
+    """Yield the number of occurrences so far, piece by piece, of a literal that does not overlap itself.
 
     Raises: OutOfTime, ContextError ``unreadable``.
     """
     total, more = 0, len(literal.data) - 1
-    for stretch in view.stretches:
-        for at in range(stretch.at, stretch.end, PIECE):
+    for span in view.spans:
+        for at in range(span.at, span.end, PIECE):
             guard.check()
-            total += view.read(at, min(at + PIECE + more, stretch.end)).count(literal.data)
+            total += view.read(at, min(at + PIECE + more, span.end)).count(literal.data)
             yield total
 
 
 class _Window:
-    """The bytes of a stretch in which matches may start (``step`` of them from ``at`` on), and those after it.
+    """The ``step`` bytes of a span from ``at`` on, in which matches may start, and the bytes after them.
 
-    Afterwards ``next`` is where the next window starts, ``skipping`` whether the rest of a line is to be passed over
-    there, and ``again`` whether that is a match which may be longer than this window showed.
+    After ``matches``, ``next`` is the start of the next piece. ``skipping`` is whether the rest of a line is to be
+    skipped there. ``again`` is whether a match starts there that may be longer than this piece showed.
     """
 
-    def __init__(self, view: ByteWindow, stretch: Stretch, at: int, step: int, needle: Needle) -> None:
-        low, high = max(stretch.at, at - _AROUND), min(stretch.end, at + step + needle.reach + _AROUND)
+    def __init__(self, view: ByteWindow, span: DocumentSpan, at: int, step: int, needle: Needle) -> None:
+        low, high = max(span.at, at - _AROUND), min(span.end, at + step + needle.reach + _AROUND)
         raw = view.read(low, high)
-        before = utf8.whole_start(raw) if low > stretch.at else 0
-        self._final = high == stretch.end
+        before = utf8.whole_start(raw) if low > span.at else 0
+        self._final = high == span.end
         raw = raw[before : None if self._final else utf8.whole_end(raw)]
         self._raw, self._low, self._needle = raw, low + before, needle
         self._text = needle.readable(raw)
@@ -175,19 +183,19 @@ class _Window:
         self._stop = len(self._text) if self._final else _last_character(self._text)
         edge = len(raw) if self._final else utf8.whole_end(raw[: at - self._low + step])
         self._edge = self._inside(edge)
-        self.next, self.skipping, self.again = stretch.end, False, False
+        self.next, self.skipping, self.again = span.end, False, False
 
     def matches(self, guard: Guard, each: Each, skipping: bool) -> Iterator[tuple[int, int]]:
-        """The matches that start in this window."""
+        """Yield the matches that start in this piece."""
         at: int | None = self._begin
         if skipping:
             at = self._after_line(self._begin)
         while at is not None and at <= self._stop:
             guard.check()
-            found = self._needle.find(self._text, at, self._stop)
-            if found is None or (found[0] >= self._edge and not self._final):
+            match = self._needle.find(self._text, at, self._stop)
+            if match is None or (match[0] >= self._edge and not self._final):
                 break
-            start, stop = found
+            start, stop = match
             if stop == self._stop and not self._final and start > self._begin:
                 self.next, self.again = self._outside(start), True
                 return
@@ -201,16 +209,16 @@ class _Window:
             self.next = self._outside(max(self._edge, at or 0))
 
     def _after_line(self, at: int) -> int | None:
-        """Where the line of ``at`` is over; None where that is not in sight."""
+        """Return the place after the end of the line at ``at``; None where the piece does not hold that end."""
         end = utf8.LINE_END_BYTES.search(self._text, at)
         return None if end is None or (end.end() == len(self._text) and not self._final) else end.end()
 
     def _inside(self, raw: int) -> int:
-        """The place in the text of a place in the raw bytes."""
+        """Return the place in the readable text of a place in the raw bytes."""
         return raw if self._text is self._raw else len(utf8.decode(self._raw[:raw]).encode("utf-8"))
 
     def _outside(self, at: int) -> int:
-        """The place in the view of a place in the text."""
+        """Return the place in the byte window of a place in the readable text."""
         if self._text is self._raw:
             return self._low + at
         characters = len(self._text[:at].decode("utf-8"))

@@ -1,7 +1,7 @@
-"""Cutting a text into parts: by characters, tokens, lines, headings or documents.
+"""The cuts of a text into parts: by characters, tokens, lines, headings or documents.
 
-Without overlap the parts, one after the other, are the text. Each part is a pair of bytes; nothing is copied. No part
-is empty: a document without text is none.
+Without overlap, the parts one after the other are the text. A part is a pair of byte positions, so no text is copied.
+No part is empty: a document without text gives no part.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rlm.context import utf8
 from rlm.context.actions import Arguments
 from rlm.context.arguments import DEFAULT_SIZES
 from rlm.context.byte_window import ByteWindow
-from rlm.context.guard import Guard
+from rlm.context.limits import Guard
 from rlm.tokens.counter import TokenCounter
 
 Part = tuple[int, int]
@@ -24,20 +24,20 @@ Part = tuple[int, int]
 TITLE_CHARACTERS = 80
 
 _HEADING = re.compile(rb"\n {0,3}(?:(#{1,6})(?=[ \t\n]|\Z)|(`{3,}|~{3,}))([^\n]*)")
-"""With the end of the line before: looking for one byte is quick."""
+"""The pattern starts with the end of the line before, because a search for one byte is quick."""
 _BREAK = re.compile(r"(?P<line>[\r\n]+)|[^\S\r\n]+")
 _LOOK_BACK = 5
-"""A part by tokens ends at a line end, or else at a space, if there is one in its last fifth."""
+"""A part by tokens ends at a line end, or else at a space, where its last fifth holds one."""
 
-_COUNTED = 32 * 1024
-"""Characters that are counted at once."""
+_TOKENIZED_AT_ONCE = 32 * 1024
+"""Characters that are counted in one call of the tokenizer."""
 
 _FULL, _CAREFUL = 0.95, 0.98
-"""A part is full enough with so much of its tokens; a guess from the last count is made a little smaller."""
+"""A part is full from ``_FULL`` of its tokens on. A guess from the last count is multiplied by ``_CAREFUL``."""
 
 
 def parts(view: ByteWindow, arguments: Arguments, guard: Guard, counter: Callable[[], TokenCounter]) -> Iterator[Part]:
-    """The parts in order. Raises: OutOfTime, ContextError ``unreadable``."""
+    """Yield the parts in order. Raises: OutOfTime, ContextError ``unreadable``."""
     by = arguments["by"]
     size, overlap = arguments.get("size", DEFAULT_SIZES.get(by, 1)), arguments["overlap"]
     if by == "headings":
@@ -47,7 +47,7 @@ def parts(view: ByteWindow, arguments: Arguments, guard: Guard, counter: Callabl
     if by == "characters":
         return _by_characters(view, size, overlap, guard)
     if by == "documents":
-        return _grouped([stretch.at for stretch in view.filled], size, overlap, view.size)
+        return _grouped([span.at for span in view.filled], size, overlap, view.size)
     return _grouped(line_starts(view, guard), size, overlap, view.size)
 
 
@@ -64,7 +64,7 @@ def _by_characters(view: ByteWindow, size: int, overlap: int, guard: Guard) -> I
 
 
 def _between(starts: Iterator[int], end: int) -> Iterator[Part]:
-    """From each start to the next; what comes before the first one is a part too."""
+    """Yield the text from each start to the next; the text before the first start is a part too."""
     begin = 0
     for start in starts:
         if start > begin:
@@ -75,11 +75,11 @@ def _between(starts: Iterator[int], end: int) -> Iterator[Part]:
 
 
 def _grouped(starts: Any, size: int, overlap: int, end: int) -> Iterator[Part]:
-    """Groups of ``size`` things that start at ``starts``, each sharing ``overlap`` with the one before."""
-    coming = iter(starts)
-    group: deque[int] = deque(islice(coming, size))
+    """Yield groups of ``size`` items that start at ``starts``; each shares ``overlap`` items with the group before."""
+    remaining = iter(starts)
+    group: deque[int] = deque(islice(remaining, size))
     while group:
-        following = list(islice(coming, size - overlap))
+        following = list(islice(remaining, size - overlap))
         yield group[0], following[0] if following else end
         if not following:
             return
@@ -90,7 +90,7 @@ def _grouped(starts: Any, size: int, overlap: int, end: int) -> Iterator[Part]:
 
 
 def line_starts(view: ByteWindow, guard: Guard) -> Iterator[int]:
-    """Where each line starts."""
+    """Yield the place where each line starts."""
     fresh = True
     for at, raw, ends in view.pieces(0, guard):
         if fresh:
@@ -102,7 +102,7 @@ def line_starts(view: ByteWindow, guard: Guard) -> Iterator[int]:
 
 
 def headings(view: ByteWindow, level: int, guard: Guard) -> Iterator[int]:
-    """Where Markdown headings (``#`` to ``######``) up to a level start, but for those in fenced code."""
+    """Yield the places of Markdown headings (``#`` to ``######``) up to a level, except those in fenced code."""
     fence = b""
     for at, raw, first in _whole_lines(view, guard):
         fence = b"" if first else fence
@@ -118,7 +118,7 @@ def headings(view: ByteWindow, level: int, guard: Guard) -> Iterator[int]:
 
 
 def _whole_lines(view: ByteWindow, guard: Guard) -> Iterator[tuple[int, bytes, bool]]:
-    """``(position, lines, whether they begin a document)``; of a line longer than a piece, its first piece only."""
+    """Yield ``(position, lines, whether they begin a document)``; the first piece of a line that is longer."""
     at, first = 0, True
     while at < view.size:
         guard.check()
@@ -129,7 +129,7 @@ def _whole_lines(view: ByteWindow, guard: Guard) -> Iterator[tuple[int, bytes, b
 
 
 def _next_line(view: ByteWindow, at: int, guard: Guard) -> tuple[int, bool]:
-    """Where the next line after one that is longer than a piece starts, and whether a document does."""
+    """Return the place after a line that is longer than a piece, and whether a document starts there."""
     for start, raw, ends in view.pieces(at, guard):
         after = next(utf8.after_line_ends(raw), len(raw) if ends else None)
         if after is not None:
@@ -138,7 +138,7 @@ def _next_line(view: ByteWindow, at: int, guard: Guard) -> tuple[int, bool]:
 
 
 def title(view: ByteWindow, arguments: Arguments, number: int, start: int) -> str:
-    """What a part is called: its first document, or its first line; shortened."""
+    """Return the title of a part: the name of its first document, or its first line, shortened."""
     if arguments["by"] == "documents":
         first = number * (arguments.get("size", DEFAULT_SIZES["documents"]) - arguments["overlap"])
         return (view.filled[first].document.name or "")[:TITLE_CHARACTERS]
@@ -150,25 +150,25 @@ def title(view: ByteWindow, arguments: Arguments, number: int, start: int) -> st
 
 
 def _by_tokens(view: ByteWindow, size: int, overlap: int, guard: Guard, counter: TokenCounter) -> Iterator[Part]:
-    """Parts that have at most ``size`` tokens each, counted; a character may have more by itself."""
+    """Yield parts of at most ``size`` counted tokens; a single character may have more."""
     start, done, per_token = 0, 0, 4.0
     while done < view.size:
         guard.check()
         text = _text_from(view, start, int(size * per_token * 2) + 8)
-        length = _fitting(text, size, per_token, counter, guard)
+        length = _fitting_length(text, size, per_token, counter, guard)
         if start + utf8.encoded_size(text[:length]) < view.size:
-            length = _nice_end(text, length)
+            length = _natural_end(text, length)
         stop = start + utf8.encoded_size(text[:length])
-        if stop <= done:  # it is all overlap: once more without
+        if stop <= done:  # the part is all overlap: cut again without it
             start = done
             continue
         yield start, stop
         per_token, done = max(0.5, length / size), stop
-        start = stop - _shared(text[:length], overlap, counter, guard)
+        start = stop - _overlap_bytes(text[:length], overlap, counter, guard)
 
 
 def _text_from(view: ByteWindow, start: int, characters: int) -> str:
-    """Some characters from a place on, escaped."""
+    """Return some characters from a place on, in the form of ``utf8.escaped``."""
     raw = view.read(start, start + 4 * characters)
     if start + len(raw) < view.size:
         raw = raw[: utf8.whole_end(raw)]
@@ -176,16 +176,16 @@ def _text_from(view: ByteWindow, start: int, characters: int) -> str:
 
 
 def _tokens(text: str, counter: TokenCounter, guard: Guard) -> int:
-    """The tokens of a text; those of a long one stretch by stretch, for nothing else stops a tokenizer."""
+    """Return the tokens of a text. A long text is counted in pieces, because a running tokenizer cannot be stopped."""
     total = 0
-    for start in range(0, len(text), _COUNTED):
+    for start in range(0, len(text), _TOKENIZED_AT_ONCE):
         guard.check()
-        total += counter.count(utf8.without_surrogates(text[start : start + _COUNTED]))
+        total += counter.count(utf8.without_surrogates(text[start : start + _TOKENIZED_AT_ONCE]))
     return total
 
 
-def _fitting(text: str, most: int, per_token: float, counter: TokenCounter, guard: Guard) -> int:
-    """How many characters of the beginning have at most so many tokens: nearly the most there can be, at least 1."""
+def _fitting_length(text: str, most: int, per_token: float, counter: TokenCounter, guard: Guard) -> int:
+    """Return the length of the longest beginning with at most ``most`` tokens, nearly; at least 1 character."""
     fits, over = 0, len(text) + 1
     length = min(len(text), max(1, int(most * per_token)))
     while fits < length < over:
@@ -201,8 +201,8 @@ def _fitting(text: str, most: int, per_token: float, counter: TokenCounter, guar
     return max(fits, 1)
 
 
-def _nice_end(text: str, length: int) -> int:
-    """The last line end, or else the last white space, in the last fifth; else the very end."""
+def _natural_end(text: str, length: int) -> int:
+    """Return the last line end in the last fifth, or else the last white space there, or else ``length``."""
     best, at_line = length, False
     for match in _BREAK.finditer(text, length - length // _LOOK_BACK, length):
         if match["line"] or not at_line:
@@ -210,8 +210,8 @@ def _nice_end(text: str, length: int) -> int:
     return best
 
 
-def _shared(text: str, overlap: int, counter: TokenCounter, guard: Guard) -> int:
-    """How many bytes at the end of a part have at most so many tokens; not all of them."""
+def _overlap_bytes(text: str, overlap: int, counter: TokenCounter, guard: Guard) -> int:
+    """Return the bytes at the end of a part that hold at most ``overlap`` tokens; fewer than the whole part."""
     if not overlap:
         return 0
     length = min(len(text) - 1, len(text) * overlap // max(1, _tokens(text, counter, guard)))

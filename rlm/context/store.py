@@ -1,7 +1,7 @@
-"""The contexts of one run, by handle, and the only way that a plan gets to them.
+"""The contexts of one run by handle. A plan reads contexts through a store only.
 
-A handle is a name (``context``) or a stretch of what has that name, in bytes (``context:0-8000``). Handles of parts
-are nowhere kept: the name says what they are. So the same cut has the same name in every run, whatever runs beside it.
+A handle is a name (``context``), or a name with a range of bytes (``context:0-8000``). The handles of parts are not
+kept, because the id itself says the range. So the same cut has the same id in every run, whatever runs beside it.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from rlm.context import actions, partition, paths
+from rlm.context import actions, json_path, partition
 from rlm.context.arguments import checked
 from rlm.context.byte_window import ByteWindow
 from rlm.context.context import Context, check_name
-from rlm.context.guard import Guard, OutOfTime
-from rlm.context.limits import Limits
+from rlm.context.limits import ActionLimits, Guard, OutOfTime
 from rlm.errors import ContextError, did_you_mean
 from rlm.tokens.counter import counter
 
 WORKERS = 4
-"""Actions of one store that run at the same moment; more wait, within their own time."""
+"""Actions of one store that run at the same time. Further actions wait, within their own time."""
 
 GRACE = 0.1
-"""Seconds after its time that an action has for its last piece of work, before nobody waits for it any more; and
-seconds that are left then of a deadline around it."""
+"""Seconds after its time limit that an action has for its last piece of work, before its result is dropped. As many
+seconds then remain of a deadline around it.
+"""
 
-_VIEWS = 64
+_WINDOWS = 64
 _HASH_DIGITS = 8
 _ID = re.compile(r"(?P<name>[^:]+)(?::(?P<start>\d{1,19})-(?P<stop>\d{1,19}))?")
 
 
 @dataclass(frozen=True)
 class Handle:
-    """A stretch of a context under a name: bytes from ``start`` to before ``stop``."""
+    """A part of a context under a name: the bytes from ``start`` to before ``stop``."""
 
     name: str
     context: Context
@@ -61,46 +61,52 @@ class Handle:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """The number of bytes."""
         return self.stop - self.start
 
     def part(self, start: int, stop: int) -> Handle:
-        """A part of it, in bytes from its own start."""
+        """Return a part of this handle, in bytes from its own start."""
         return Handle(self.name, self.context, self.start + start, self.start + stop)
 
     def within(self, other: Handle) -> bool:
-        """Whether it is a part of another one, or the same."""
+        """Whether this handle is the same as another one, or a part of it."""
         return self.name == other.name and other.start <= self.start and self.stop <= other.stop
 
 
 class Store:
-    """The contexts of one run and everything beneath it. Safe in any number of threads.
+    """The contexts of one run and of its children. Safe in any number of threads.
 
     Args:
-        limits: what one action may take and give.
-        tokenizer: what counts tokens for a partition.
+        limits: the bounds of one action.
+        tokenizer: the name of the tokenizer that counts tokens for a partition.
     """
 
-    def __init__(self, *, limits: Limits | None = None, tokenizer: str = "o200k_base") -> None:
-        self.limits = limits or Limits()
+    def __init__(self, *, limits: ActionLimits | None = None, tokenizer: str = "o200k_base") -> None:
+        self.limits = limits or ActionLimits()
         self._tokenizer = tokenizer
         self._contexts: dict[str, Context] = {}
         self._by_size: dict[int, list[Context]] = {}
         self._listed: list[Handle] = []
         self._granted: list[Handle] | None = None
         self._parent: Store | None = None
-        self._views: OrderedDict[tuple[int, int, int], ByteWindow] = OrderedDict()
+        self._windows: OrderedDict[tuple[int, int, int], ByteWindow] = OrderedDict()
         self._lock = threading.Lock()
         self._workers: anyio.CapacityLimiter | None = None
 
     # -- what is there ------------------------------------------------------------------------------
 
     def put(self, value: Any, name: str = "context") -> Handle:
-        """A context under a name: a Context, or what ``Context.of`` makes one of.
+        """Add a context under a name and return its handle.
 
-        The same content is held once. Where the name is taken by other content, the new one is called ``name~`` and
-        the beginning of its hash.
-        Raises: ConfigurationError ``invalid_context``, ``invalid_name``.
+        The same content is kept once. Where other content has the name, the new context is named ``name~`` and the
+        beginning of its hash, for example ``context~1f2e3d4c``.
+
+        Args:
+            value: a Context, or a value that ``Context.of`` takes.
+            name: a letter, then letters, digits, ``_`` and ``-``.
+
+        Raises:
+            ConfigurationError: ``invalid_context``, ``invalid_name``.
         """
         handle = self._put(Context.of(value), check_name(name))
         if handle not in self._listed:
@@ -121,28 +127,31 @@ class Store:
         return Handle(place, context, 0, context.size)
 
     def _once(self, context: Context) -> Context:
-        """The context of the same content that is held already, or this one. Only where sizes agree is it hashed."""
-        alike = self._by_size.setdefault(context.size, [])
-        for held in alike:
-            if held is context or (held.kind == context.kind and held.key() == context.key()):
-                return held
-        alike.append(context)
+        """Return the kept context of the same content, or this one. A context is hashed only where another has its
+        size.
+        """
+        same_size = self._by_size.setdefault(context.size, [])
+        for other in same_size:
+            if other is context or (other.kind == context.kind and other.key() == context.key()):
+                return other
+        same_size.append(context)
         return context
 
     def get(self, handle: Any) -> Handle:
-        """The handle of an id, of ``{"handle": id}`` or of a Handle.
+        """Return the handle of an id, of ``{"handle": id}`` or of a Handle.
 
-        Raises: ContextError ``unknown_handle``.
+        Raises:
+            ContextError: ``unknown_handle``.
         """
-        found = self._found(handle.id if isinstance(handle, Handle) else _id(handle))
-        if self._granted is not None and not any(found.within(granted) for granted in self._granted):
-            raise self._unknown(found.id)
-        return found
+        target = self._found(handle.id if isinstance(handle, Handle) else _id(handle))
+        if self._granted is not None and not any(target.within(granted) for granted in self._granted):
+            raise self._unknown(target.id)
+        return target
 
     def _found(self, id: str) -> Handle:
         match = _ID.fullmatch(id)
         context = self._root._contexts.get(match["name"]) if match else None
-        if match is None or context is None or not self._knows(match["name"]):
+        if match is None or context is None or not self._grants(match["name"]):
             raise self._unknown(id)
         if match["start"] is None:
             return Handle(match["name"], context, 0, context.size)
@@ -155,18 +164,21 @@ class Store:
             )
         return Handle(match["name"], context, start, stop)
 
-    def _knows(self, name: str) -> bool:
+    def _grants(self, name: str) -> bool:
         return self._granted is None or any(granted.name == name for granted in self._granted)
 
     @property
     def handles(self) -> tuple[Handle, ...]:
-        """What was put in here, or given to this store when it was narrowed; not what children put into theirs."""
+        """The handles that were put in here, or passed to ``narrowed``. Those that children put into their stores are
+        not here.
+        """
         return tuple(self._listed)
 
     def narrowed(self, handles: Iterable[Any]) -> Store:
-        """The same store for a child: only these handles, their parts, and what is put in through it.
+        """Return this store for a child: only these handles, their parts, and contexts that are put in through it.
 
-        Raises: ContextError ``unknown_handle``.
+        Raises:
+            ContextError: ``unknown_handle``.
         """
         child = Store(limits=self.limits, tokenizer=self._tokenizer)
         child._listed = [self.get(handle) for handle in handles]
@@ -189,106 +201,115 @@ class Store:
     # -- what can be asked --------------------------------------------------------------------------
 
     async def act(self, handle: Any, action: str, arguments: Mapping[str, Any] | None = None) -> Any:
-        """What an action says about a context: JSON data with ``truncated``.
+        """Run an action on a context and return its value: JSON data with ``truncated``.
 
-        It ends within the limits' seconds, or earlier where an enclosing deadline does; a search or a count gives
-        then what it has until there. When it is cancelled its thread stops at the next piece of work.
+        The action ends within the limits' seconds, or earlier at an enclosing deadline. A search or a count then
+        returns the results until there. When the action is cancelled, its thread stops at the next piece of work.
 
-        Raises: ContextError, of any kind.
+        Args:
+            handle: a handle in any form that ``get`` takes.
+            action: a name of ``arguments.ACTIONS``, for example ``"search"``.
+            arguments: the arguments of the action, by name.
+
+        Raises:
+            ContextError: of any kind.
         """
-        given = checked(action, {} if arguments is None else arguments)
-        found = self.get(handle)
+        complete = checked(action, {} if arguments is None else arguments)
+        target = self.get(handle)
         run = {"slice": self._slice, "partition": self._partition}.get(action)
         if run is not None:
-            return await self._timed(lambda guard: run(found, given, guard), action, found)
+            return await self._timed(lambda guard: run(target, complete, guard), action, target)
         ask = _ACTIONS[action]
-        return await self._timed(lambda guard: ask(self._view(found), given, guard, self.limits), action, found)
+        return await self._timed(lambda guard: ask(self._window(target), complete, guard, self.limits), action, target)
 
     async def text(self, handle: Any, max_bytes: int) -> str:
-        """The whole text of a context, for a request.
+        """Return the whole text of a context, for a request.
 
-        Raises: ContextError ``too_large`` where it is more than ``max_bytes`` of UTF-8; nothing is cut.
+        Raises:
+            ContextError: ``too_large`` for more than ``max_bytes`` of UTF-8; the text is never cut.
         """
-        found = self.get(handle)
+        target = self.get(handle)
 
         def read(guard: Guard) -> str:
-            if found.size > max_bytes:
-                raise _too_large(found, max_bytes)
-            text = actions.whole_text(self._view(found), guard)
+            if target.size > max_bytes:
+                raise _too_large(target, max_bytes)
+            text = actions.whole_text(self._window(target), guard)
             if len(text) > max_bytes or len(text.encode()) > max_bytes:
-                raise _too_large(found, max_bytes)
+                raise _too_large(target, max_bytes)
             return text
 
-        return str(await self._timed(read, "text", found))
+        return str(await self._timed(read, "text", target))
 
     async def texts(self, handle: Any, max_bytes: int) -> list[tuple[str | None, str]]:
-        """The texts of a context's documents with their names, for a request; of any other context one without a name.
+        """Return ``(name, text)`` of each document, for a request; for a context without documents, one text with the
+        name None.
 
-        Raises: ContextError ``too_large``, as ``text``.
+        Raises:
+            ContextError: ``too_large``, as for ``text``.
         """
-        found = self.get(handle)
+        target = self.get(handle)
 
         def read(guard: Guard) -> list[tuple[str | None, str]]:
-            if found.size > max_bytes:
-                raise _too_large(found, max_bytes)
-            texts = actions.named_texts(self._view(found), guard)
+            if target.size > max_bytes:
+                raise _too_large(target, max_bytes)
+            texts = actions.named_texts(self._window(target), guard)
             if sum(len(text.encode()) for _, text in texts) > max_bytes:
-                raise _too_large(found, max_bytes)
+                raise _too_large(target, max_bytes)
             return texts
 
-        return list(await self._timed(read, "text", found))
+        return list(await self._timed(read, "text", target))
 
     def _slice(self, handle: Handle, arguments: Mapping[str, Any], guard: Guard) -> Any:
-        view = self._view(handle)
+        window = self._window(handle)
         if arguments["by"] == "path":
-            return self._at_path(handle, view, arguments["path"])
-        start, stop = actions.bounds(view, arguments, guard)
-        return {**actions.part(view, start, stop, self.limits), "part": handle.part(start, stop).value}
+            return self._at_path(handle, window, arguments["path"])
+        start, stop = actions.bounds(window, arguments, guard)
+        return {**actions.part(window, start, stop, self.limits), "part": handle.part(start, stop).value}
 
-    def _at_path(self, handle: Handle, view: ByteWindow, path: str) -> Any:
-        value = paths.value_at(view, path)
+    def _at_path(self, handle: Handle, window: ByteWindow, path: str) -> Any:
+        value = json_path.value_at(window, path)
         part = self._put(Context.json(value), handle.name.partition("~")[0])
-        text, stop = actions.cut(self._view(part), 0, part.size, self.limits.bytes)
-        shown = {"text": text} if stop < part.size else {"value": copy.deepcopy(value)}
-        return {**shown, "truncated": stop < part.size, "part": part.value}
+        text, stop = actions.cut(self._window(part), 0, part.size, self.limits.bytes)
+        content = {"text": text} if stop < part.size else {"value": copy.deepcopy(value)}
+        return {**content, "truncated": stop < part.size, "part": part.value}
 
     def _partition(self, handle: Handle, arguments: Mapping[str, Any], guard: Guard) -> Any:
-        view = self._view(handle)
+        window = self._window(handle)
         most = min(arguments["max_parts"], self.limits.results)
-        named = arguments["by"] == "headings" or (arguments["by"] == "documents" and view.context.named)
-        found: dict[str, Any] = {"parts": [], **({"titles": []} if named else {})}
-        guard.partial = {**found, "truncated": True, "stopped_by": "time"}
+        named = arguments["by"] == "headings" or (arguments["by"] == "documents" and window.context.named)
+        target: dict[str, Any] = {"parts": [], **({"titles": []} if named else {})}
+        guard.partial = {**target, "truncated": True, "stopped_by": "time"}
         rest, used, why = 0, 0, ""
         try:
-            for start, stop in partition.parts(view, arguments, guard, lambda: counter(self._tokenizer)):
+            for start, stop in partition.parts(window, arguments, guard, lambda: counter(self._tokenizer)):
                 row: dict[str, Any] = {"parts": handle.part(start, stop).value}
                 if named:
-                    row["titles"] = partition.title(view, arguments, len(found["parts"]), start)
+                    row["titles"] = partition.title(window, arguments, len(target["parts"]), start)
                 used += len(json.dumps(row, ensure_ascii=False).encode())
                 rest = start
-                if len(found["parts"]) == most or (found["parts"] and used > self.limits.bytes):
-                    why = "results" if len(found["parts"]) == most else "bytes"
+                if len(target["parts"]) == most or (target["parts"] and used > self.limits.bytes):
+                    why = "results" if len(target["parts"]) == most else "bytes"
                     break
                 for column, value in row.items():
-                    found[column].append(value)
+                    target[column].append(value)
                 rest = stop
         except OutOfTime:
             why = "time"
         if not why:
-            return {**found, "truncated": False}
-        return {**found, "truncated": True, "stopped_by": why, "rest": handle.part(rest, view.size).value}
+            return {**target, "truncated": False}
+        return {**target, "truncated": True, "stopped_by": why, "rest": handle.part(rest, window.size).value}
 
     # -- threads and time ---------------------------------------------------------------------------
 
     async def _timed(self, work: Callable[[Guard], Any], action: str, handle: Handle) -> Any:
-        """What ``work`` gives, in a thread, by its time; what it had found by then where it cannot stop."""
+        """Run ``work`` in a thread within its time and return its value; late work returns its partial value."""
         now = anyio.current_time()
         seconds = min(self.limits.seconds, anyio.current_effective_deadline() - now - 2 * GRACE)
         guard = Guard(seconds)
         with anyio.CancelScope(deadline=now + seconds + GRACE):
             try:
                 return await anyio.to_thread.run_sync(
-                    _finished, work, guard, abandon_on_cancel=True, limiter=self._limiter()
+                    _run_checked, work, guard, abandon_on_cancel=True, limiter=self._limiter()
                 )
             except OutOfTime:
                 pass
@@ -308,20 +329,20 @@ class Store:
             root._workers = anyio.CapacityLimiter(WORKERS)
         return root._workers
 
-    def _view(self, handle: Handle) -> ByteWindow:
-        """The view of a handle; those that were used last are kept, with what they counted."""
+    def _window(self, handle: Handle) -> ByteWindow:
+        """Return the window of a handle. The last ``_WINDOWS`` windows are kept, with their counts."""
         root, key = self._root, (id(handle.context), handle.start, handle.stop)
         with root._lock:
-            view = root._views.get(key)
-            if view is None:
-                view = root._views[key] = ByteWindow(handle.context, handle.start, handle.stop)
-                if len(root._views) > _VIEWS:
-                    root._views.popitem(last=False)
-            root._views.move_to_end(key)
-            return view
+            window = root._windows.get(key)
+            if window is None:
+                window = root._windows[key] = ByteWindow(handle.context, handle.start, handle.stop)
+                if len(root._windows) > _WINDOWS:
+                    root._windows.popitem(last=False)
+            root._windows.move_to_end(key)
+            return window
 
 
-def _finished(work: Callable[[Guard], Any], guard: Guard) -> Any:
+def _run_checked(work: Callable[[Guard], Any], guard: Guard) -> Any:
     guard.check()
     return work(guard)
 

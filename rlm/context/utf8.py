@@ -1,9 +1,9 @@
-"""Bytes that should be UTF-8, characters, and lines.
+"""Bytes that should be UTF-8, their characters and their lines.
 
-A byte that belongs to no character is a character of its own, U+FFFD. So every text has as many characters however
-it is cut, as long as no character is cut, and characters and bytes can be counted from each other both ways.
+A byte that belongs to no character counts as a character of its own, U+FFFD. So a text has the same number of
+characters however it is cut, provided that no character is cut. Places in characters and bytes convert both ways.
 
-A line ends with CR LF, LF or CR, as in Python's universal newlines; other separators of Unicode end none.
+A line ends with CR LF, LF or CR, as in Python's universal newlines. Other separators of Unicode do not end a line.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 LINE_END = re.compile("\r\n|\n|\r")
 LINE_END_BYTES = re.compile(rb"\r\n|\n|\r")
 _AFTER = 3
-"""Bytes of a character after its first, at most."""
+"""The most bytes of a character after its first."""
 
 
 def decode(raw: bytes) -> str:
-    """The text of some bytes, free of surrogates."""
+    """Return the text of some bytes, free of surrogates."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -30,22 +30,24 @@ def decode(raw: bytes) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """The text with U+FFFD for each lone surrogate."""
+    """Return the text with U+FFFD in place of each lone surrogate."""
     return text if text.isascii() else _SURROGATE.sub(REPLACEMENT, text)
 
 
 def escaped(raw: bytes) -> str:
-    """The text with a surrogate for each byte that is none: ``encoded_size`` gives its bytes back."""
+    """Return the text with a surrogate for each byte that belongs to no character. ``encoded_size`` counts it as one
+    byte.
+    """
     return raw.decode("utf-8", "surrogateescape")
 
 
 def encoded_size(text: str) -> int:
-    """Bytes of an ``escaped`` text."""
+    """Return the bytes of an ``escaped`` text."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
 
 
-def strange(raw: bytes) -> int:
-    """How many bytes belong to no character."""
+def undecodable_bytes(raw: bytes) -> int:
+    """Return the number of bytes that belong to no character."""
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -54,7 +56,10 @@ def strange(raw: bytes) -> int:
 
 
 def whole_end(raw: bytes) -> int:
-    """How many bytes of ``raw`` come before a character that may go on after it."""
+    """Return the number of bytes of ``raw`` before a character that may go on after it.
+
+    For example ``whole_end("aé".encode()[:2])`` is 1, because the first byte of ``é`` is not whole.
+    """
     for back in range(1, min(_AFTER, len(raw)) + 1):
         byte = raw[-back]
         if byte >= 0xC0:
@@ -66,7 +71,7 @@ def whole_end(raw: bytes) -> int:
 
 
 def whole_start(raw: bytes) -> int:
-    """How many bytes at the start of ``raw`` may belong to a character that began before it."""
+    """Return the number of bytes at the start of ``raw`` that may belong to a character that began before it."""
     count = 0
     while count < min(_AFTER, len(raw)) and 0x80 <= raw[count] < 0xC0:
         count += 1
@@ -74,13 +79,13 @@ def whole_start(raw: bytes) -> int:
 
 
 def line_ends(raw: bytes) -> int:
-    """How many line ends there are."""
+    """Return the number of line ends."""
     returns = raw.count(b"\r")
     return raw.count(b"\n") + (returns - raw.count(b"\r\n") if returns else 0)
 
 
 def after_line_ends(raw: bytes) -> Iterator[int]:
-    """Where each line end is over."""
+    """Yield the place after each line end."""
     return (match.end() for match in LINE_END_BYTES.finditer(raw))
 
 

@@ -18,9 +18,9 @@ import anyio.to_thread
 
 from rlm import __version__
 from rlm.catalog.catalog import Catalog
-from rlm.context.bodies import Filed, Held, pieces
+from rlm.context.bodies import FileBody, MemoryBody, pieces
 from rlm.context.context import Context, ContextKind, Document
-from rlm.context.guard import Guard
+from rlm.context.limits import Guard
 from rlm.errors import ConfigurationError, EngineError, RlmError, exception_text
 from rlm.model.base import plain
 from rlm.model.budget import Budget
@@ -143,7 +143,7 @@ def _kept(trace: Trace, context: Context, guard: Guard) -> dict[str, Any]:
     for member in context.members:
         body = member.body
         row: dict[str, Any] = {"name": member.name, "bytes": body.size}
-        if not isinstance(body, Filed) or body.size <= MOST_COPIED:
+        if not isinstance(body, FileBody) or body.size <= MOST_COPIED:
             row["digest"] = body.digest()
             trace.pieces(row["digest"], pieces(body))
         else:
@@ -153,7 +153,7 @@ def _kept(trace: Trace, context: Context, guard: Guard) -> dict[str, Any]:
     return {"kind": context.kind.value, "replaced": context.replaced, "documents": documents}
 
 
-def _digest(body: Filed, guard: Guard) -> str:
+def _digest(body: FileBody, guard: Guard) -> str:
     """SHA-256 of a large file. Raises: OutOfTime where nobody waits any more."""
     digest = hashlib.sha256()
     for piece in pieces(body):
@@ -252,14 +252,14 @@ class Host:
     def _context(self, row: Mapping[str, Any]) -> Context:
         documents = []
         for each in row["documents"]:
-            body = _unchanged(each) if "path" in each else Held(self._record.body(each["digest"]))
+            body = _unchanged(each) if "path" in each else MemoryBody(self._record.body(each["digest"]))
             documents.append(Document(each["name"], body))
         return Context(ContextKind(row["kind"]), tuple(documents), row["replaced"])
 
 
-def _unchanged(row: Mapping[str, Any]) -> Filed:
+def _unchanged(row: Mapping[str, Any]) -> FileBody:
     """A large file, if it is as it was. Raises: ConfigurationError ``unreadable_file``, ``changed_body``."""
-    found = Filed.at(Path(row["path"]))
+    found = FileBody.at(Path(row["path"]))
     body = replace(found, size=row["bytes"])  # what was appended later does not belong to it
     if found.size < body.size or body.digest() != row["digest"]:
         raise ConfigurationError("changed_body", f"{body.path} is not the file that it was", {"file": str(body.path)})

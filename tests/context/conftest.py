@@ -31,7 +31,7 @@ def small_pieces() -> Iterator[None]:
             (view, "PIECE", 37),
             (find, "PIECE", 37),
             (find, "_NARROW", 16),
-            (find.Matching, "reach", 20),
+            (find.PatternNeedle, "reach", 20),
         ]
         for where, name, size in small:
             patch.setattr(where, name, size)

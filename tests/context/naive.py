@@ -8,7 +8,7 @@ from functools import cached_property
 
 from hypothesis import strategies as st
 
-from rlm.context.bodies import Held
+from rlm.context.bodies import MemoryBody
 from rlm.context.context import Context, ContextKind, Document
 
 PIECES = (
@@ -53,7 +53,7 @@ class Naive:
 
     @property
     def context(self) -> Context:
-        members = (Document(f"d{number}", Held(raw)) for number, raw in enumerate(self.raws))
+        members = (Document(f"d{number}", MemoryBody(raw)) for number, raw in enumerate(self.raws))
         return Context(ContextKind.DOCUMENTS, tuple(members))
 
     @cached_property

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from rlm.context.arguments import ACTIONS, MOST_RESULTS
 from rlm.context.context import Context
-from rlm.context.limits import Limits
+from rlm.context.limits import ActionLimits
 from rlm.context.store import Store
 from rlm.errors import ContextError
 
@@ -221,7 +221,7 @@ async def test_what_looks_like_an_expression_or_a_special_token_is_text(store: S
 
 
 async def test_no_result_is_larger_than_the_limit_and_a_cut_one_says_so() -> None:
-    store = Store(limits=Limits(bytes=4096))
+    store = Store(limits=ActionLimits(bytes=4096))
     store.put("漢字🙂 line é\n" * 5000)
     for action, arguments in (
         ("peek", {"size": 100_000}),
@@ -243,7 +243,7 @@ async def test_no_result_is_larger_than_the_limit_and_a_cut_one_says_so() -> Non
 
 
 async def test_a_match_with_too_much_around_it_comes_without() -> None:
-    store = Store(limits=Limits(bytes=4096))
+    store = Store(limits=ActionLimits(bytes=4096))
     store.put(("y" * 390 + "\n") * 20 + "needle\n" + ("y" * 390 + "\n") * 20)
     found = await store.act("context", "search", {"literal": "needle", "around": 20})
     assert [match["text"] for match in found["matches"]] == ["needle"]

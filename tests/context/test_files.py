@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from rlm.context.context import Context
-from rlm.context.limits import Limits
+from rlm.context.limits import ActionLimits
 from rlm.context.store import Store
 from rlm.errors import ContextError
 
@@ -56,14 +56,14 @@ MEMORY = """
 import anyio, json, sys
 from rlm.errors import ContextError
 from rlm.context.context import Context
-from rlm.context.limits import Limits
+from rlm.context.limits import ActionLimits
 from rlm.context.store import Store
 
 def peak():
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) / 1024
 
 async def main():
-    store = Store(limits=Limits(seconds=float(sys.argv[2])))
+    store = Store(limits=ActionLimits(seconds=float(sys.argv[2])))
     small = store.put("some text é", "small")
     questions = [
         ("info", {}), ("peek", {}), ("peek", {"by": "lines", "size": 5}), ("slice", {"by": "bytes", "start": -90}),
@@ -141,7 +141,7 @@ async def quickest(context: Context, action: str, arguments: dict[str, Any]) -> 
     """The least seconds of three attempts, each with a fresh store, and what came last: others use this machine too."""
     seconds, found = [], None
     for _ in range(3):
-        store = Store(limits=Limits(seconds=LIMIT))
+        store = Store(limits=ActionLimits(seconds=LIMIT))
         await store.act(store.put("warm up", "small"), action, arguments)
         store.put(context)
         started = time.perf_counter()
@@ -165,7 +165,7 @@ async def test_an_earlier_deadline_gives_what_was_found_until_then(sparse: Path)
 
 
 async def test_a_cancelled_action_leaves_no_thread_at_work(sparse: Path) -> None:
-    store = Store(limits=Limits(seconds=60))
+    store = Store(limits=ActionLimits(seconds=60))
     store.put(Context.files(sparse))
     with anyio.move_on_after(None) as scope:
         async with anyio.create_task_group() as tasks:
@@ -183,14 +183,14 @@ def working() -> bool:
     for frame in sys._current_frames().values():
         here = frame
         while here is not None:
-            if here.f_code.co_name == "_finished" and "rlm/context" in here.f_code.co_filename:
+            if here.f_code.co_name == "_run_checked" and "rlm/context" in here.f_code.co_filename:
                 return True
             here = here.f_back  # type: ignore[assignment]
     return False
 
 
 async def test_the_event_loop_goes_on_while_an_action_works(sparse: Path) -> None:
-    store = Store(limits=Limits(seconds=0.5))
+    store = Store(limits=ActionLimits(seconds=0.5))
     store.put(Context.files(sparse))
     gaps = []
 
@@ -255,7 +255,7 @@ SHRINKING = """
 import anyio, json, os, sys, threading
 from rlm.errors import ContextError
 from rlm.context.context import Context
-from rlm.context.limits import Limits
+from rlm.context.limits import ActionLimits
 from rlm.context.store import Store
 
 path, size = sys.argv[1], 8 << 20
@@ -270,7 +270,7 @@ async def main():
     thread = threading.Thread(target=shrink)
     kinds = []
     try:
-        store = Store(limits=Limits(seconds=1))
+        store = Store(limits=ActionLimits(seconds=1))
         store.put(Context.files(path))
         thread.start()
         while kinds.count("unreadable") < 5 and len(kinds) < 2000:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm.context.actions import LINE_CHARACTERS
-from rlm.context.limits import Limits
+from rlm.context.limits import ActionLimits
 from rlm.context.store import Store
 from rlm.tokens.counter import counter
 from tests.context.naive import Naive, decoded, documents
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("small_pieces")
 
 relaxed, thorough = settings(deadline=None), settings(deadline=None, max_examples=200)
 
-MUCH = Limits(bytes=1_000_000)
+MUCH = ActionLimits(bytes=1_000_000)
 numbers = st.one_of(st.none(), st.integers(-60, 60))
 PATTERNS = ["a+", "^a", "a$", "[é漢]b?", ".", "(?s)a.b", "�+", r"\n+", "x{5}", "a|ab", "^$", "b?"]
 LITERALS = ["a", "ab", "aa", "漢", "\n", "�", "x" * 30, "🙂", "b\r\n"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rlm
-from rlm.context.mistaken import is_path
+from rlm.context.path_texts import is_path
 from rlm.providers import ScriptedProvider
 
 FINAL = '{"steps": [{"op": "final", "value": 1}]}'

@@ -14,9 +14,10 @@ _SHOWN_KEYS = 20
 
 
 def value_at(view: ByteWindow, path: str) -> Any:
-    """The value at ``a.b[0]`` in the text of a view; not to be changed.
+    """Return the value at a path, for example ``a.b[0]``, in the text of a window. A caller must not change it.
 
-    Raises: ContextError ``invalid_arguments``, ``too_large`` for more JSON than is parsed.
+    Raises:
+        ContextError: ``invalid_arguments``; ``too_large`` for more JSON than is parsed.
     """
     keys = keys_of(path)
     if keys is None:
@@ -42,8 +43,8 @@ def _has(value: Any, key: Key) -> bool:
 def _missing(value: Any, way: tuple[Key, ...], key: Key, path: str) -> Exception:
     where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in way).lstrip(".") or "the top"
     if isinstance(value, dict):
-        there = f"an object with the keys {', '.join(list(value)[:_SHOWN_KEYS])}"
-        there += did_you_mean(key, value) if isinstance(key, str) else ""
+        found = f"an object with the keys {', '.join(list(value)[:_SHOWN_KEYS])}"
+        found += did_you_mean(key, value) if isinstance(key, str) else ""
     else:
-        there = f"a list of {len(value)}" if isinstance(value, list) else "no list and no object"
-    return invalid("slice", "path", f"a place that is there (at {where} is {there})", path)
+        found = f"a list of {len(value)}" if isinstance(value, list) else "no list and no object"
+    return invalid("slice", "path", f"a place that is there (at {where} is {found})", path)
