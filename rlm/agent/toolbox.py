@@ -64,7 +64,10 @@ class Toolbox:
         """The tool of a name. Raises: ToolError ``unknown_tool``."""
         tool = self._by_name.get(name)
         if tool is None:
-            hint = did_you_mean(name, self._by_name)
+            hint = (
+                did_you_mean(name, self._by_name)
+                or "; a unit alone does nothing: the host gives its function in tools="
+            )
             raise ToolError("unknown_tool", f"no tool {name!r} can be called in this run{hint}", {"name": name})
         return tool
 

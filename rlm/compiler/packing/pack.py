@@ -108,10 +108,11 @@ def _room(items: Sequence[Item], staying: set[str], fixed: int, limit: int) -> i
     missing = needed - limit
     big = sorted(kept, key=lambda item: -item.forms[0].tokens)[:BIGGEST]
     names = ", ".join(f"{item.id} ({item.forms[0].tokens})" for item in big)
+    alone = "no unit is among them: the texts and their framing take all of it; allow more (budget, window)"
     raise BudgetError(
         "over_budget",
         f"what must be shown needs {needed} tokens and {limit} are allowed: {missing} too many; "
-        + (f"the biggest of the {len(kept)} units that must stay: {names}" if big else "no unit is among them"),
+        + (f"the biggest of the {len(kept)} units that must stay: {names}" if big else alone),
         {
             "missing_tokens": missing,
             "needed": needed,
