@@ -6,7 +6,6 @@ import importlib.util
 import json
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,12 +15,6 @@ from tests.support.loopback import Loopback, fails, says, stalls
 from tests.support.signals import heed_sigint
 
 QUERY = "review what changed in git"
-
-
-@pytest.fixture
-def server() -> Iterator[Loopback]:
-    with Loopback() as server:
-        yield server
 
 
 def test_p01_p07_one_request_shows_what_is_relevant_once(rlm: Run, tools: Path, server: Loopback) -> None:

@@ -14,7 +14,6 @@ import subprocess
 import termios
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +56,6 @@ SAVE = {
 }
 COUNTING = [plan(COUNT, final(var("lines")))]
 SAVING = [plan(SAVE, final(var("saved"))), plan(final("it may not be saved"))]
-
-
-@pytest.fixture
-def server() -> Iterator[Loopback]:
-    with Loopback() as server:
-        yield server
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,6 @@ import rlm as library
 from tests.cli.conftest import Run, error_of
 from tests.runtime.actors import Cast, child, final, model, observe, plan, provider, tool, var
 from tests.support.loopback import Loopback, fails
-
-
-@pytest.fixture
-def server() -> Iterator[Loopback]:
-    with Loopback() as server:
-        yield server
 
 
 @pytest.fixture

@@ -13,11 +13,6 @@ from rlm.context.store import Store
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def store() -> Store:
     return Store()
 

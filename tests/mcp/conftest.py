@@ -12,11 +12,6 @@ from tests.mcp.support import QUICK, good, web
 WIRES = ["stdio", "stdio legacy", "http", "http legacy"]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(scope="package", params=WIRES)
 def catalog(request: pytest.FixtureRequest) -> Iterator[rlm.Catalog]:
     """A catalog with the server ``t``, for tests that change nothing."""

@@ -25,11 +25,6 @@ def no_foreign_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def loopback() -> Iterator[Loopback]:
     with Loopback() as server:
         yield server

@@ -9,13 +9,6 @@ import pytest
 
 import rlm
 from tests.runtime.actors import WIRES
-from tests.support.loopback import Loopback
-
-
-@pytest.fixture
-def server() -> Iterator[Loopback]:
-    with Loopback() as loopback:
-        yield loopback
 
 
 @pytest.fixture(params=WIRES)

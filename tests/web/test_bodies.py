@@ -27,11 +27,6 @@ from rlm.web.bodies import (
 TEXT = b"".join(b"line %d of a body\n" % number for number in range(20_000))
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 async def cut(body: bytes, rng: random.Random) -> AsyncIterator[bytes]:
     places = sorted({rng.randrange(len(body) + 1) for _ in range(rng.randrange(6))} | {0, len(body)})
     for start, end in itertools.pairwise(places):

@@ -15,11 +15,6 @@ from tests.providers.sending import a_request
 URL = "https://api.example.com/v1"
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(autouse=True)
 def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
