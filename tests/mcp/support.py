@@ -19,8 +19,9 @@ from rlm.tools.execute import execute
 from rlm.tools.outcome import ToolOutcome
 
 SERVERS = Path(__file__).parent / "servers"
-PATIENCE = 20.0
-"""Seconds that something is waited for before a test fails."""
+PATIENCE = 60.0
+"""Seconds that something is waited for before a test fails: on a machine with seven times as many busy processes as cores
+a server takes 17 to start and answer."""
 
 QUICK = rlm.MCPLimits(connect_seconds=PATIENCE, ping_seconds=0.2, close_seconds=1)
 ALLOW = rlm.Grant(capabilities={"mcp_tool:*"}, authority="allow")

@@ -11,7 +11,7 @@ import pytest
 
 import rlm
 from rlm.tools.execute import execute
-from tests.mcp.support import ALLOW, QUICK, bad, called, good, kind
+from tests.mcp.support import ALLOW, PATIENCE, QUICK, bad, called, good, kind
 
 
 def test_a_tool_is_called_and_gives_data(catalog: rlm.Catalog) -> None:
@@ -94,7 +94,7 @@ async def test_a_deadline_ends_the_call_here_and_there(catalog: rlm.Catalog) -> 
     outcome = await execute(slow, {}, ALLOW, deadline=began + 0.5)
     assert kind(outcome) == "timeout"
     assert anyio.current_time() - began < 1.0
-    outcome = await execute(follow, {}, ALLOW, deadline=anyio.current_time() + 20)
+    outcome = await execute(follow, {}, ALLOW, deadline=anyio.current_time() + PATIENCE)
     assert outcome.value == "slow was cancelled"
 
 
@@ -103,7 +103,7 @@ async def test_calls_run_side_by_side(stdio: rlm.Catalog) -> None:
     shout = stdio.registry.lookup("shout")
     words = [f"{'abcdefgh'[number % 8] * (number + 1)}" for number in range(40)]
     outcomes = await asyncio.gather(
-        *(execute(shout, {"text": word}, ALLOW, deadline=anyio.current_time() + 20) for word in words)
+        *(execute(shout, {"text": word}, ALLOW, deadline=anyio.current_time() + PATIENCE) for word in words)
     )
     assert [outcome.value for outcome in outcomes] == [word.upper() for word in words]
 

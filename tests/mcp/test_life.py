@@ -21,7 +21,7 @@ import pytest
 
 import rlm
 from rlm.errors import ConfigurationError, ToolError
-from tests.mcp.support import ALLOW, QUICK, Changes, bad, called, ends, good, kill, kind, web
+from tests.mcp.support import ALLOW, PATIENCE, QUICK, Changes, bad, called, ends, good, kill, kind, web
 
 SECRET = "sk-0123456789abcdef"
 
@@ -60,7 +60,7 @@ def _outcome(tool: rlm.Tool, **arguments: Any) -> rlm.ToolOutcome:
     from rlm.tools.execute import execute
 
     async def call() -> rlm.ToolOutcome:
-        return await execute(tool, arguments, ALLOW, deadline=anyio.current_time() + 20)
+        return await execute(tool, arguments, ALLOW, deadline=anyio.current_time() + PATIENCE)
 
     return anyio.run(call)
 

@@ -52,7 +52,7 @@ __all__ = [
     "stalls",
 ]
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds that a condition is waited for before a test fails."""
 
 Line = str | Answer | Reply
