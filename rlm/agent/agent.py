@@ -19,8 +19,8 @@ import anyio.to_thread
 from rlm.agent.conversation import MAX_SHOWN, Conversation, inputs_text
 from rlm.agent.operations import Operations
 from rlm.agent.pace import AgentPace
-from rlm.agent.roles import MODEL, NEEDED, RECURSE, Role, own_units
-from rlm.agent.run import Asked, Run
+from rlm.agent.roles import MODEL, NEEDED, RECURSE, Role, runtime_units
+from rlm.agent.run import RequestDraft, Run
 from rlm.context.arguments import ACTIONS
 from rlm.errors import LONGEST_EXCEPTION, BudgetError, ProviderError, RunError
 from rlm.fencing import FencedText, json_text, message, row, rows_block, value_block
@@ -85,7 +85,7 @@ class Agent:
     inputs: Mapping[str, Any]
     policy: Policy
     grant: Grant
-    account: RunBudget
+    run_budget: RunBudget
     deadline: float
     depth: int = 0
     deepest: int = 0
@@ -111,7 +111,7 @@ class Agent:
     @property
     def withheld(self) -> frozenset[str]:
         """The capabilities that it does not have now."""
-        return self._withheld(self.account.left(), spare=0)
+        return self._withheld(self.run_budget.left(), spare=0)
 
     def _withheld(self, left: Left, *, spare: int) -> frozenset[str]:
         """What it does not have where so much is left, less ``spare`` model calls that are spoken for."""
@@ -155,7 +155,7 @@ class Agent:
             if isinstance(ending, Observe):
                 said.observed(reply, ending.values, repeated=repeats > 1)
                 needs = ending.needs or needs
-            elif _is_last_turn(self.run.left(f"{self.id}.{self.turn}:end", self.account)):
+            elif _is_last_turn(self.run.left(f"{self.id}.{self.turn}:end", self.run_budget)):
                 raise error_of(ending.error)
             else:
                 said.failed(reply, ending.path, ending.error, self.partial(), repeated=repeats > 1)
@@ -185,7 +185,7 @@ class Agent:
         try:
             if self.run.replay is not None:
                 await self.run.replay.turns(call)
-            self.account.count("turns")
+            self.run_budget.count("turns")
         except RunError as problem:
             self.run.spent(f"{call}:turn", problem)
             raise
@@ -200,8 +200,8 @@ class Agent:
             plan,
             operations,
             known,
-            width=self.account.budget.max_concurrent_subcalls,
-            pace=AgentPace(self.run, self.account, f"{self.id}.{self.turn}"),
+            width=self.run_budget.budget.max_concurrent_subcalls,
+            pace=AgentPace(self.run, self.run_budget, f"{self.id}.{self.turn}"),
         )
         try:
             return await self.execution.run()
@@ -224,18 +224,18 @@ class Agent:
         trace = self.run.trace
         for attempt in range(self.run.options.max_repairs + 1):
             call = f"{self.id}.{self.turn}" + (f"~{attempt}" if attempt else "")
-            asked, view, frame = await self._compiled(said, needs, call, repairing=attempt > 0)
+            draft, view, frame = await self._compiled(said, needs, call, repairing=attempt > 0)
             self.projection = PromptProjection(
                 fingerprint=view.fingerprint, active_units=view.active, tool_count=len(view.callable)
             )
-            reply = await self.run.ask(asked, view, plan_schema(frame))
+            reply = await self.run.ask(draft, view, plan_schema(frame))
             try:
                 cut = unfinished(reply)
                 if cut is not None:
                     raise _no_whole_plan(cut, view.policy.reserve_output)
                 material = material_of(view.messages("text"))
                 plan = await _apart(len(reply.text), read, reply.text, frame, material)
-                left = self.run.left(f"{call}:plan", self.account)
+                left = self.run.left(f"{call}:plan", self.run_budget)
                 found = await _apart(len(reply.text), _unaffordable, plan, frame, left)
                 if found:
                     raise PlanError.of(found)
@@ -252,17 +252,17 @@ class Agent:
 
     async def _compiled(
         self, said: Conversation, needs: tuple[str, ...], call: str, *, repairing: bool
-    ) -> tuple[Asked, CompiledContext, Frame]:
+    ) -> tuple[RequestDraft, CompiledContext, Frame]:
         """What the next request shows, and what a plan in its reply may name. Compacts what has become too long."""
-        left = self.run.left(call, self.account)
+        left = self.run.left(call, self.run_budget)
         withheld = self._withheld(left, spare=1)  # this very request
         ops = self._ops(withheld, left)
         if not any(unit.kind in CALLABLE for unit in self.run.catalog.units.values()):
             ops = ops - {"tool"}  # known without a compile
         while True:
-            asked = self._asked(said, needs, call, withheld, ops, left, repairing=repairing)
+            draft = self._asked(said, needs, call, withheld, ops, left, repairing=repairing)
             try:
-                view = await self.run.compiled(asked)
+                view = await self.run.compiled(draft)
             except BudgetError:
                 if not said.compact():
                     raise
@@ -271,7 +271,7 @@ class Agent:
                     ops = ops - {"tool"}  # nothing to call: then nothing is said of calling
                     continue
                 if view.ledger.task * COMPACT_SHARE <= view.ledger.limit or not said.compact():
-                    return asked, view, self._frame(view, ops)
+                    return draft, view, self._frame(view, ops)
             self.run.trace.event("compacted", call=call, turns=said.compacted)
 
     def _asked(
@@ -284,7 +284,7 @@ class Agent:
         left: Left,
         *,
         repairing: bool,
-    ) -> Asked:
+    ) -> RequestDraft:
         """The next request, before it is compiled.
 
         Only the root's task is in the user's own words; a child's was written by a model: it is shown like the
@@ -294,16 +294,16 @@ class Agent:
         if self.depth:
             task = message(*(piece.block if isinstance(piece, Material) else piece for piece in texts_in(self.task)))
             tail = [{"role": "user", "content": task}, *tail]
-        return Asked(
+        return RequestDraft(
             call=call,
             role=self.role,
             text="" if self.depth else self.task,
             tail=tail,
             needs=needs,
-            standing=own_units(self.role, repairing, _grammar(ops)),
+            extra_pinned=runtime_units(self.role, repairing, _grammar(ops)),
             withheld=withheld,
             policy=self.policy,
-            account=self.account,
+            run_budget=self.run_budget,
             deadline=self.deadline,
         )
 
@@ -363,7 +363,7 @@ class Agent:
         """Why a final value cannot be given back, if so."""
         options = self.run.options
         size = len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
-        most = self.account.budget.max_output_bytes
+        most = self.run_budget.budget.max_output_bytes
         if size > most:
             detail = {"bytes": size, "limit": most}
             return RunError("output_too_large", f"the value has {size} bytes; at most {most}", detail)
@@ -399,7 +399,7 @@ class Agent:
                 return await begun()
 
         async def begun() -> Any:
-            self.account.count("children")
+            self.run_budget.count("children")
             inputs: dict[str, Any] = {"query": str(query)}
             if context is not None:
                 inputs["context"] = context if is_handle(context) else store.put(context, "context").value
@@ -411,7 +411,7 @@ class Agent:
                 inputs=inputs,
                 policy=policy,
                 grant=grant,
-                account=self.account.child(),
+                run_budget=self.run_budget.child(),
                 deadline=self.deadline,
                 depth=self.depth + 1,
                 deepest=self.deepest,
@@ -420,14 +420,14 @@ class Agent:
             )
             return await (child.answer() if plan is None else child.follow(await child.valid(plan)))
 
-        return await self.run.shared((task, *means, self.account.budget, self.depth, self.deepest), call, answered)
+        return await self.run.shared((task, *means, self.run_budget.budget, self.depth, self.deepest), call, answered)
 
     async def valid(self, plan: Any) -> ValidPlan:
         """A plan that the host wrote, or that a plan has for a child, checked; of what it may cost, its steps.
 
         Raises: PlanError.
         """
-        left = self.run.left(f"{self.id}.{self.turn}:frame", self.account)
+        left = self.run.left(f"{self.id}.{self.turn}:frame", self.run_budget)
         frame = self.host_frame(left)
         data = dict(plan) if isinstance(plan, Mapping) else plan
         valid = await _apart(LARGE_TEXT if size_of(data)[0] > LARGE_DATA else 0, validate, data, frame)

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 from rlm.agent.agent import SUBAGENT, Agent
-from rlm.agent.operations import Operations, current_purse, current_texts
+from rlm.agent.operations import Operations, current_budget, current_texts
 from rlm.agent.roles import RECURSE
 from rlm.boundary import error_from, keeps_its_meaning
 from rlm.errors import RlmError, RunError
@@ -48,8 +48,8 @@ def subagent(
     policy, grant = parent.narrowed(parent.run.options.child_policy, child_policy)
     said = {name: getattr(budget, name) for name in budget.model_fields_set}
     deepest = parent.depth + 1 + said.get("max_recursion_depth", parent.deepest)
-    purse = current_purse.get() or parent.account
-    purse.count("children")
+    call_budget = current_budget.get() or parent.run_budget
+    call_budget.count("children")
     return Agent(
         run=parent.run,
         id=_name(parent),
@@ -58,7 +58,7 @@ def subagent(
         inputs={"query": query},
         policy=policy,
         grant=grant if authority is None else grant.narrowed(authority=authority),
-        account=purse.child(parent.account.budget.model_copy(update=said)),
+        run_budget=call_budget.child(parent.run_budget.budget.model_copy(update=said)),
         deadline=min(parent.deadline, anyio.current_time() + budget.time_limit),
         depth=parent.depth + 1,
         deepest=min(parent.deepest, deepest),
@@ -104,5 +104,5 @@ def _ended(child: Agent) -> RunError:
     """What ended it from outside: its deadline, whoever noticed that first; else the end of its parent's plan."""
     if anyio.current_time() < child.deadline:
         return RunError("cancelled", "the plan that asked for this child has ended")
-    limit = child.account.budget.time_limit
+    limit = child.run_budget.budget.time_limit
     return RunError("timeout", f"the time limit of {limit:g} s was reached", {"time_limit": limit})

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
-from rlm.agent.roles import CALLING, CONTEXT, MODEL, RECURSE, TOOL, Role, own_units
-from rlm.agent.run import Asked
+from rlm.agent.roles import CALLING, CONTEXT, MODEL, RECURSE, TOOL, Role, runtime_units
+from rlm.agent.run import RequestDraft
 from rlm.context.blocks import context_blocks
 from rlm.errors import RlmError, RunError, ToolError
 from rlm.fencing import FencedText, message, text_block, words
@@ -50,7 +50,7 @@ current_agent: ContextVar[Agent | None] = ContextVar("current_agent", default=No
 current_texts: ContextVar[tuple[Woven, ...]] = ContextVar("current_texts", default=())
 """The texts among the arguments of that handler's call, which know what in them is material."""
 
-current_purse: ContextVar[RunBudget | None] = ContextVar("current_purse", default=None)
+current_budget: ContextVar[RunBudget | None] = ContextVar("current_purse", default=None)
 """What that handler's own requests and children draw on: an account for this one call, under the agent's."""
 
 
@@ -116,7 +116,7 @@ class Operations:
         async with self._step():
             with self._spending():
                 self.require(CONTEXT, "`context`")
-                self.agent.account.count("context_ops")
+                self.agent.run_budget.count("context_ops")
             return await self.agent.store.act(handle, action, arguments)
 
     async def checkpoint(self, label: str) -> None:
@@ -124,7 +124,7 @@ class Operations:
         async with self._step():
             trace, bound = self.run.trace, ""
             partial = self.agent.partial()
-            self.agent.account.took_steps(units_of(*size_of(partial)) // UNITS_PER_STEP)
+            self.agent.run_budget.took_steps(units_of(*size_of(partial)) // UNITS_PER_STEP)
             if trace.wanted:
                 bound = await anyio.to_thread.run_sync(trace.body, partial, abandon_on_cancel=True)
             trace.event("checkpoint", call=self.call, label=label, bound=bound)
@@ -141,7 +141,7 @@ class Operations:
 
     async def leaf(self, parts: list[str | FencedText], schema: dict[str, Any] | None, *, needs: str, call: str) -> Any:
         """The answer of a leaf to words and material; ``needs`` are the words."""
-        if schema is not None and not self.run.speaker(Role.LEAF).provider.enforces_schema:
+        if schema is not None and not self.run.endpoint(Role.LEAF).provider.enforces_schema:
             parts = [*parts, f"\n\nReply with JSON that follows this schema: {json.dumps(schema)}"]
         tail = [{"role": "user", "content": message(*parts)}]
         reply, material = await self._asked(tail, schema, call, needs=needs)
@@ -174,24 +174,24 @@ class Operations:
         *,
         needs: str,
         role: Role = Role.LEAF,
-        account: RunBudget | None = None,
+        run_budget: RunBudget | None = None,
     ) -> tuple[ProviderReply, str]:
         """A whole reply, and the texts of its request. Raises: ProviderError for a reply that is not whole."""
         agent = self.agent
-        asked = Asked(
+        draft = RequestDraft(
             call=call,
             role=role,
             text="",
             tail=tail,
             needs=(needs[:MOST_NEEDS],),
-            standing=own_units(role, False, ""),
+            extra_pinned=runtime_units(role, False, ""),
             withheld=CALLING,
             policy=agent.policy,
-            account=account or agent.account,
+            run_budget=run_budget or agent.run_budget,
             deadline=agent.deadline,
         )
-        view = await self.run.compiled(asked)
-        reply = await self.run.ask(asked, view, schema)
+        view = await self.run.compiled(draft)
+        reply = await self.run.ask(draft, view, schema)
         problem = unfinished(reply)
         if problem is not None:
             raise problem
@@ -203,7 +203,7 @@ class Operations:
         self.require(MODEL, "a request of a handler")
         tail = [{"role": message.role, "content": message.content} for message in messages]
         needs = tail[-1]["content"] if tail else ""
-        reply, _ = await self._asked(tail, None, call, needs=needs, role=Role.GUEST, account=current_purse.get())
+        reply, _ = await self._asked(tail, None, call, needs=needs, role=Role.GUEST, run_budget=current_budget.get())
         return reply.text
 
     async def _parts(self, prompt: Prompt) -> list[str | FencedText]:
@@ -236,7 +236,7 @@ class Operations:
             tool = self.run.toolbox.called(name)
             with self._spending():
                 self._admit(tool)
-                self.agent.account.count("tool_calls")
+                self.agent.run_budget.count("tool_calls")
             outcome = await self._called(tool, arguments)
         if outcome.error is not None:
             raise _of_a_tool(error_of(outcome.error), tool)
@@ -251,16 +251,16 @@ class Operations:
 
     async def _called(self, tool: Tool, arguments: dict[str, Any]) -> ToolOutcome:
         """What a call came to, which is written down; where it is ended from outside, what it took by then."""
-        replay, trace, purse = self.run.replay, self.run.trace, self.agent.account.child()
+        replay, trace, call_budget = self.run.replay, self.run.trace, self.agent.run_budget.child()
         try:
             if replay is None:
-                outcome = await self._executed(tool, arguments, purse)
+                outcome = await self._executed(tool, arguments, call_budget)
             else:
-                purse.charge(replay.took(self.call))
+                call_budget.charge(replay.took(self.call))
                 outcome = await replay.tool(self.call, arguments)
         except BaseException:
             with suppress(RunError):  # the trace cannot be written: that is known already
-                took = purse.at_most().model_dump(mode="json", exclude_defaults=True)
+                took = call_budget.at_most().model_dump(mode="json", exclude_defaults=True)
                 trace.event("interrupted", call=self.call, tool=tool.id, took=took)
             raise
         if trace.wanted:
@@ -273,17 +273,17 @@ class Operations:
                 outcome=trace.body(outcome.model_dump(mode="json")),
                 seconds=round(outcome.seconds, 6),
                 abandoned=outcome.abandoned,
-                took=purse.spent(0.0).model_dump(mode="json", exclude_defaults=True),
+                took=call_budget.spent(0.0).model_dump(mode="json", exclude_defaults=True),
             )
         return outcome
 
-    async def _executed(self, tool: Tool, arguments: dict[str, Any], purse: RunBudget) -> ToolOutcome:
+    async def _executed(self, tool: Tool, arguments: dict[str, Any], call_budget: RunBudget) -> ToolOutcome:
         """What a tool comes to, called for this agent."""
         agent, run = self.agent, self.run
         origin: dict[str, Any] = {"run": run.id, "agent": agent.id, "depth": agent.depth, "role": agent.role.value}
         origin |= {"call": self.call} | ({"delegation": agent.delegation} if agent.delegation else {})
         texts = tuple(value for value in arguments.values() if isinstance(value, Woven))
-        tokens = current_agent.set(agent), current_purse.set(purse), current_texts.set(texts)
+        tokens = current_agent.set(agent), current_budget.set(call_budget), current_texts.set(texts)
         try:
             async with run.calls(agent.depth):
                 workers = run.workers.at(agent.depth)
@@ -292,7 +292,7 @@ class Operations:
                 )
         finally:
             current_agent.reset(tokens[0])
-            current_purse.reset(tokens[1])
+            current_budget.reset(tokens[1])
             current_texts.reset(tokens[2])
 
 

@@ -19,25 +19,25 @@ class AgentPace(Pace):
         call: names the plan within the run: the agent and its turn.
     """
 
-    def __init__(self, run: Run, account: RunBudget, call: str) -> None:
+    def __init__(self, run: Run, run_budget: RunBudget, call: str) -> None:
         self._run = run
-        self._account = account
+        self._run_budget = run_budget
         self._call = call
         self.limit: Limit | None = None if run.replay is None else run.replay.limit(call)
 
     def left(self) -> int | None:
         """Steps that are left of the budget; None: any number, and in a replay, which goes by ``limit``."""
-        return self._account.steps_left()
+        return self._run_budget.steps_left()
 
     def took(self, steps: int) -> None:
         """Count steps that were taken."""
-        self._account.took_steps(steps)
+        self._run_budget.took_steps(steps)
         if self._run.replay is not None:
             self._run.replay.moved()
 
     def refusal(self) -> RlmError:
         """The error that names ``max_steps`` as used up."""
-        return self._account.no_steps()
+        return self._run_budget.no_steps()
 
     def stopped(self, state: PlanState, problem: RlmError | None) -> None:
         """Write down where the plan was stopped: a replay stops there too, whatever the clock says."""

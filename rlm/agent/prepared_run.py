@@ -8,7 +8,7 @@ from typing import Any
 
 from rlm.agent.options import Options
 from rlm.agent.roles import instruction_units
-from rlm.agent.run import Speaker, speaker_of
+from rlm.agent.run import ModelEndpoint, endpoint_of
 from rlm.agent.toolbox import Toolbox, registered
 from rlm.catalog.catalog import Catalog
 from rlm.context.context import Context
@@ -30,10 +30,10 @@ class PreparedRun:
     contexts: Mapping[str, Context]
     options: Options
     toolbox: Toolbox
-    standing: tuple[Unit, ...]
+    extra_pinned: tuple[Unit, ...]
     grant: Grant
-    planner: Speaker | None
-    leaf: Speaker | None
+    planner: ModelEndpoint | None
+    leaf: ModelEndpoint | None
     catalog: Catalog
     owns_catalog: bool
     replay: Replay | None = None
@@ -49,19 +49,19 @@ def prepare(query: str, context: Any, options: Options, *, planned: bool) -> Pre
     ids = {tool.id for tool in given}
     known = () if catalog is None else tuple(tool for tool in catalog.registry if tool.id not in ids)
     toolbox = Toolbox((*given, *known), options.bindings)
-    standing = (
+    extra_pinned = (
         *standing_units(Profile.of(options.skills, disable=options.disable)),
         *instruction_units(options.instruction, options.instruction_files),
     )
     said = {} if options.authority is None else {"authority": options.authority}
-    planner, leaf = _speakers(options, planned=planned)
+    planner, leaf = _endpoints(options, planned=planned)
     contexts = {} if context is None else Context.named_of(context)
     return PreparedRun(
         query=query,
         contexts=contexts,
         options=options,
         toolbox=toolbox,
-        standing=standing,
+        extra_pinned=extra_pinned,
         grant=Grant.of(policy, approve=options.approve, **said).begun(),
         planner=planner,
         leaf=leaf,
@@ -93,17 +93,17 @@ def _ephemeral(toolbox: Toolbox) -> Catalog:
     return catalog
 
 
-def _speakers(options: Options, *, planned: bool) -> tuple[Speaker | None, Speaker | None]:
+def _endpoints(options: Options, *, planned: bool) -> tuple[ModelEndpoint | None, ModelEndpoint | None]:
     """Who plans and who answers as a leaf. A plan of the host may do without a model."""
     first = options.planner_model if options.planner_model is not None else options.model
     second = options.leaf_model if options.leaf_model is not None else options.model
     first = second if first is None else first
     if first is None and planned:
         return None, None
-    planner = speaker_of(first, options)
+    planner = endpoint_of(first, options)
     if second is None or second is first or (isinstance(second, str) and second == first):
         return planner, planner
-    return planner, speaker_of(second, options)
+    return planner, endpoint_of(second, options)
 
 
 def checked_query(query: Any) -> None:

@@ -13,7 +13,7 @@ from rlm.agent.agent import Agent
 from rlm.agent.operations import current_agent
 from rlm.agent.options import Options
 from rlm.agent.prepared_run import PreparedRun, checked_query, prepare
-from rlm.agent.run import Run, Speaker
+from rlm.agent.run import ModelEndpoint, Run
 from rlm.boundary import boundary, error_from, host_code, keeps_its_meaning
 from rlm.context.store import Store
 from rlm.errors import RlmError, RunError
@@ -82,10 +82,10 @@ def _root(host: PreparedRun, deadline: float) -> Agent:
         catalog=host.catalog,
         toolbox=host.toolbox,
         store=store,
-        account=RunBudget(options.budget) if host.replay is None else Recorded(options.budget),
+        run_budget=RunBudget(options.budget) if host.replay is None else Recorded(options.budget),
         planner=host.planner,
         leaf=host.leaf,
-        standing=host.standing,
+        extra_pinned=host.extra_pinned,
         replay=host.replay,
     )
     return Agent(
@@ -96,7 +96,7 @@ def _root(host: PreparedRun, deadline: float) -> Agent:
         inputs=inputs,
         policy=options.effective_policy,
         grant=host.grant,
-        account=run.account,
+        run_budget=run.run_budget,
         deadline=deadline,
         deepest=options.budget.max_recursion_depth,
         lineage=(digest_of([host.query, inputs.get("context"), None]),),
@@ -141,12 +141,12 @@ async def _answered(
 
 
 @asynccontextmanager
-async def _open(speaker: Speaker | None) -> AsyncIterator[None]:
+async def _open(endpoint: ModelEndpoint | None) -> AsyncIterator[None]:
     """The provider's connections, kept from one request to the next. Raises: ProviderError ``provider_failed``."""
-    if speaker is None:
+    if endpoint is None:
         yield
         return
-    provider = speaker.provider
+    provider = endpoint.provider
     with host_code(*provider_failed(provider)):
         await provider.__aenter__()
     ended: tuple[Any, Any, Any] = (None, None, None)
@@ -173,9 +173,9 @@ def _result(agent: Agent, value: Any, error: RlmError | None, seconds: float) ->
         value=value,
         error=None if error is None else error.to_dict(),
         bound={} if error is None else bound,
-        usage=run.account.spent(seconds),
+        usage=run.run_budget.spent(seconds),
         prompt_projection=agent.projection,
-        findings=tuple(run.account.findings),
+        findings=tuple(run.run_budget.findings),
         executable_only=tuple(sorted(tool.id for tool in run.toolbox.all if tool.id not in shown)),
         abandoned=run.workers.abandoned,
         run=run.id,

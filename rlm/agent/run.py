@@ -30,9 +30,8 @@ from rlm.providers.openai_strict import has_object_root
 from rlm.providers.prices import Price, price_of
 from rlm.sending import gate
 from rlm.sending.charges import Bill
-from rlm.sending.gate import Ends, Passage
+from rlm.sending.gate import OutcomeCallback, RequestTerms, policy_for_window
 from rlm.sending.run_budget import Reservation, RunBudget
-from rlm.sending.window import fitted
 from rlm.similarity.sensor_input import Heard, heard
 from rlm.tokens.counter import counter
 from rlm.tools.work import Workers
@@ -54,7 +53,7 @@ MOST_WINDOW = 2**40
 
 
 @dataclass(frozen=True)
-class Speaker:
+class ModelEndpoint:
     """A model that answers: its provider, and what it costs."""
 
     provider: Provider
@@ -62,10 +61,10 @@ class Speaker:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestDraft:
     """One request of an agent, before it is compiled.
 
-    ``call`` names it within the run, the same in every replay. ``standing`` are the units of its role, ``withheld``
+    ``call`` names it within the run, the same in every replay. ``extra_pinned`` are the units of its role, ``withheld``
     the capabilities that it does not have.
     """
 
@@ -73,10 +72,10 @@ class Asked:
     role: Role
     text: str
     tail: Sequence[dict[str, str]]
-    standing: tuple[Unit, ...]
+    extra_pinned: tuple[Unit, ...]
     withheld: frozenset[str]
     policy: Policy
-    account: RunBudget
+    run_budget: RunBudget
     deadline: float
     needs: tuple[str, ...] = ()
     messages: Sequence[dict[str, str]] = ()
@@ -91,10 +90,10 @@ class Run:
     catalog: Catalog
     toolbox: Toolbox
     store: Store
-    account: RunBudget
-    planner: Speaker | None
-    leaf: Speaker | None
-    standing: tuple[Unit, ...]
+    run_budget: RunBudget
+    planner: ModelEndpoint | None
+    leaf: ModelEndpoint | None
+    extra_pinned: tuple[Unit, ...]
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     trace: Trace = field(default_factory=Trace)
     rng: random.Random = field(default_factory=random.Random)
@@ -129,7 +128,7 @@ class Run:
         sensor = self.options.effective_sensor
         return None if sensor is None else sensor.name
 
-    def speaker(self, role: Role) -> Speaker:
+    def endpoint(self, role: Role) -> ModelEndpoint:
         """Who answers a request of this role. Raises: ConfigurationError ``no_model``."""
         found = self.leaf if role in (Role.LEAF, Role.GUEST) else self.planner
         if found is None:
@@ -148,10 +147,10 @@ class Run:
     def _limiter(self, what: str, depth: int) -> anyio.CapacityLimiter:
         return self._places.setdefault((what, depth), anyio.CapacityLimiter(self.width))
 
-    def left(self, call: str, account: RunBudget) -> dict[str, Any]:
+    def left(self, call: str, run_budget: RunBudget) -> dict[str, Any]:
         """What may still be taken at this place of the run, by budget field. Who works side by side sees it in the
         order of replies; so it is written down, and a replay goes by what was there then."""
-        found = account.left() if self.replay is None else self.replay.left(call, account.left())
+        found = run_budget.left() if self.replay is None else self.replay.left(call, run_budget.left())
         self.trace.event("left", call=call, left=found)
         return found
 
@@ -194,50 +193,50 @@ class Run:
 
     # -- the one way to send ------------------------------------------------------------------------
 
-    async def compiled(self, asked: Asked) -> CompiledContext:
+    async def compiled(self, draft: RequestDraft) -> CompiledContext:
         """What a request shows. Raises: CompileError, BudgetError, ConfigurationError."""
-        window = await self._window(self.speaker(asked.role).provider)
+        window = await self._window(self.endpoint(draft.role).provider)
         there = self.catalog.units
-        standing = tuple(unit for unit in (*self.standing, *asked.standing) if unit.id not in there)
-        policy = fitted(agent_policy(asked.policy, asked.withheld, standing), window)[0]
-        options = {**self.options.compile_options, "needs": asked.needs}
+        extra_pinned = tuple(unit for unit in (*self.extra_pinned, *draft.extra_pinned) if unit.id not in there)
+        policy = policy_for_window(agent_policy(draft.policy, draft.withheld, extra_pinned), window)[0]
+        options = {**self.options.compile_options, "needs": draft.needs}
         if self.sensor is not None:
-            options["sensors"] = {**dict(options.get("sensors") or {}), **await self._heard(asked)}
+            options["sensors"] = {**dict(options.get("sensors") or {}), **await self._heard(draft)}
         compiled = partial(
             compiled_view,
             self.catalog,
-            asked.text,
+            draft.text,
             policy=policy,
-            messages=asked.messages,
-            tail=asked.tail,
-            standing=standing,
+            messages=draft.messages,
+            tail=draft.tail,
+            standing=extra_pinned,
             tools="text",
             **options,
         )
         return await anyio.to_thread.run_sync(compiled, abandon_on_cancel=True)  # a deadline does not wait for it
 
-    async def _heard(self, asked: Asked) -> Heard:
+    async def _heard(self, draft: RequestDraft) -> Heard:
         """What the sensor says of a request, which is written down: a replay has no sensor.
 
         Raises: ConfigurationError ``bad_embedder``; in a replay what was raised then, or RunError ``replay_differs``.
         """
         row: dict[str, Any] = {}  # as it stays where something ends the wait for the sensor
         try:
-            found = await (self._scores(asked) if self.replay is None else self.replay.heard(asked.call))
+            found = await (self._scores(draft) if self.replay is None else self.replay.heard(draft.call))
             row = {"scores": self.trace.body(found)} if self.trace.wanted else {}
         except RlmError as problem:
             row = {"error": problem.to_dict()}
             raise
         finally:
-            self.trace.event("sensor", call=asked.call, **row)
+            self.trace.event("sensor", call=draft.call, **row)
         return found
 
-    async def _scores(self, asked: Asked) -> Heard:
+    async def _scores(self, draft: RequestDraft) -> Heard:
         """The same, asked of the sensor: in a thread, and once for the same words."""
-        sensor, key = self.options.effective_sensor, (self.catalog.revision, asked.text, asked.needs)
+        sensor, key = self.options.effective_sensor, (self.catalog.revision, draft.text, draft.needs)
         found = self._told.get(key)
         if found is None and sensor is not None:
-            listen = partial(heard, sensor, self.catalog, asked.text, asked.needs)
+            listen = partial(heard, sensor, self.catalog, draft.text, draft.needs)
             found = await anyio.to_thread.run_sync(listen, abandon_on_cancel=True, limiter=self.ears)
             if len(self._told) >= MOST_TOLD:
                 self._told.clear()
@@ -257,16 +256,18 @@ class Run:
             self.windows[provider] = window
         return self.windows[provider]
 
-    async def ask(self, asked: Asked, view: CompiledContext, schema: dict[str, Any] | None = None) -> ProviderReply:
+    async def ask(
+        self, draft: RequestDraft, view: CompiledContext, schema: dict[str, Any] | None = None
+    ) -> ProviderReply:
         """Send what ``compiled`` gave, through the gate; where the provider can see to it, the reply follows
         ``schema``.
 
         Raises: ProviderError, RunError ``budget_exhausted`` or ``timeout``, ConfigurationError.
         """
-        speaker = self.speaker(asked.role)
-        enforced = schema if speaker.provider.enforces_schema and _takes(speaker.provider, schema) else None
+        endpoint = self.endpoint(draft.role)
+        enforced = schema if endpoint.provider.enforces_schema and _takes(endpoint.provider, schema) else None
         request = ProviderRequest(
-            model=speaker.provider.model,
+            model=endpoint.provider.model,
             parts=view.messages("text"),
             max_output_tokens=view.policy.reserve_output,
             temperature=self.options.temperature,
@@ -274,23 +275,23 @@ class Run:
             response_format=enforced,
         )
         size = view.ledger.total + (0 if enforced is None else counter(view.policy.tokenizer).count(str(enforced)))
-        passage = Passage(
-            account=asked.account,
+        terms = RequestTerms(
+            run_budget=draft.run_budget,
             input_tokens=size,
             tokenizer=view.policy.tokenizer,
             window=view.policy.window,
-            price=speaker.price,
+            price=endpoint.price,
             retry=self.options.retry,
             rng=self.rng,
             slots=self.slots,
-            attempt=self._attempt(asked, view, speaker.provider),
+            attempt=self._attempt(draft, view, endpoint.provider),
         )
         try:
             if self.replay is not None:
-                await self.replay.asks(asked.call)
-            return await gate.send(speaker.provider, request, deadline=asked.deadline, passage=passage)
+                await self.replay.asks(draft.call)
+            return await gate.send(endpoint.provider, request, deadline=draft.deadline, terms=terms)
         except RunError as problem:
-            self.spent(asked.call, problem)
+            self.spent(draft.call, problem)
             raise
         except ProviderError as problem:
             if problem.kind == "timeout" and problem.detail.get("source") == "deadline":
@@ -298,20 +299,20 @@ class Run:
             raise
 
     def _attempt(
-        self, asked: Asked, view: CompiledContext, provider: Provider
-    ) -> Callable[[ProviderRequest, bytes, Reservation], Ends]:
+        self, draft: RequestDraft, view: CompiledContext, provider: Provider
+    ) -> Callable[[ProviderRequest, bytes, Reservation], OutcomeCallback]:
         """Records each attempt of a request, and what came of it."""
         units = view.units
 
-        def begins(request: ProviderRequest, body: bytes, reservation: Reservation) -> Ends:
+        def begins(request: ProviderRequest, body: bytes, reservation: Reservation) -> OutcomeCallback:
             trace = self.trace
             key = request_key(request) if trace.kept else ""
             digest = trace.body(body) if trace.wanted else ""
             trace.event(
                 "request",
-                call=asked.call,
-                role=asked.role.value,
-                window=self.windows.get(self.speaker(asked.role).provider),
+                call=draft.call,
+                role=draft.role.value,
+                window=self.windows.get(self.endpoint(draft.role).provider),
                 provider=provider.name,
                 model=provider.model,
                 request=key,
@@ -321,18 +322,18 @@ class Run:
                 units=[[id, units[id].digest[:16]] for id in view.active],
                 tools=len(view.callable),
                 reserved=[reservation.input_tokens, reservation.output_tokens],
-                left=_left(asked),
+                left=_left(draft),
             )
 
             def ends(outcome: ProviderReply | RlmError, bill: Bill | None) -> None:
-                row: dict[str, Any] = {"call": asked.call, "request": key, **_billed(bill)}
+                row: dict[str, Any] = {"call": draft.call, "request": key, **_billed(bill)}
                 if isinstance(outcome, RlmError):
                     trace.event("reply", **row, error=outcome.to_dict())
                     return
                 reply = outcome.model_dump(mode="json")
                 row["usage"] = reply.pop("usage")
                 row["body"] = trace.body(reply) if trace.wanted else ""
-                trace.event("reply", **row, left=_left(asked), cost_usd=self.account.counted.cost_usd)
+                trace.event("reply", **row, left=_left(draft), cost_usd=self.run_budget.counted.cost_usd)
 
             return ends
 
@@ -346,9 +347,9 @@ def _billed(bill: Bill | None) -> dict[str, Any]:
     return {"charged": bill.charged.model_dump(), **({"findings": bill.findings} if bill.findings else {})}
 
 
-def _left(asked: Asked) -> dict[str, Any]:
+def _left(draft: RequestDraft) -> dict[str, Any]:
     """What may still be taken, by budget field."""
-    return {**asked.account.left(), "time_limit": round(max(0.0, asked.deadline - anyio.current_time()), 3)}
+    return {**draft.run_budget.left(), "time_limit": round(max(0.0, draft.deadline - anyio.current_time()), 3)}
 
 
 @dataclass
@@ -366,7 +367,7 @@ class _RunState:
         return self.value
 
 
-def speaker_of(model: Any, options: Options) -> Speaker:
+def endpoint_of(model: Any, options: Options) -> ModelEndpoint:
     """The provider that a model names, with its price.
 
     Raises: ConfigurationError ``unknown_model``, ``no_model``, ``no_price``; ProviderError where a local model is
@@ -382,7 +383,7 @@ def speaker_of(model: Any, options: Options) -> Speaker:
             f"max_cost_usd needs a price for {provider.model!r}: prices={{{provider.model!r}: rlm.Price(...)}}",
             {"model": provider.model},
         )
-    return Speaker(provider, price)
+    return ModelEndpoint(provider, price)
 
 
 def _takes(provider: Provider, schema: Any) -> bool:

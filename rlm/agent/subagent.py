@@ -228,7 +228,7 @@ class _Handler:
             status="ok" if error is None else "failed",
             value=value,
             error=None if error is None else error.to_dict(),
-            usage=child.account.spent(child.seconds),
+            usage=child.run_budget.spent(child.seconds),
             timeout=timeout,
             correlation=Correlation(parent=parent.id, child=child.id),
             delegation=delegation,

@@ -20,9 +20,9 @@ from rlm.plan.reply_json import material_of
 from rlm.providers import KEY_HINT, resolve
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest, ToolCall, Wire
 from rlm.sending import gate
+from rlm.sending.gate import policy_for_window
 from rlm.sending.incomplete import unfinished
 from rlm.sending.results import Answer, AnsweredCall, PromptProjection
-from rlm.sending.window import fitted
 from rlm.sync import run_sync
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ async def aask(
     deadline = anyio.current_time() + time_limit
     window, failure = await _window(provider, deadline)
     usual = LOCAL_OUTPUT if local else DEFAULT_RESERVE_OUTPUT
-    policy, most = fitted(policy, window, max_output_tokens, usual)
+    policy, most = policy_for_window(policy, window, max_output_tokens, usual)
     view = await acompile(
         catalog,
         query,
@@ -184,7 +184,7 @@ async def aask(
         seed=seed,
         response_format=form,
     )
-    sent: list[gate.Sent] = []
+    sent: list[gate.SentRequest] = []
     reply: ProviderReply | None = None
     if failure is None:
         try:

@@ -76,12 +76,12 @@ def chat(messages: Messages, **options: Any) -> str:
     if agent is None:
         return run_sync(achat, messages, **options)
 
-    async def asked() -> str:
+    async def draft() -> str:
         with anyio.CancelScope() as scope, nullcontext() if call is None else call.watched(scope.cancel):
             return await achat(messages, **options)
         raise RunError("cancelled", "the call whose handler asks is over")
 
     try:
-        return anyio.from_thread.run(asked, token=agent.run.loop)
+        return anyio.from_thread.run(draft, token=agent.run.loop)
     except anyio.RunFinishedError:
         raise RunError("cancelled", "the run whose handler asks has ended") from None

@@ -15,7 +15,7 @@ import anyio.to_thread
 from rlm.agent.options import Options
 from rlm.agent.prepared_run import PreparedRun, checked_query, prepare
 from rlm.agent.root import failed_completion, run_prepared
-from rlm.agent.run import Speaker
+from rlm.agent.run import ModelEndpoint
 from rlm.agent.toolbox import Toolbox
 from rlm.boundary import boundary
 from rlm.model.arguments import checked_path
@@ -104,7 +104,7 @@ def _recorded_run(said: Host, replay: Replay, trace: str | Path | None) -> Prepa
         contexts=said.contexts(),
         options=options,
         toolbox=Toolbox(said.tools("tools"), {tool.name: tool for tool in said.tools("bound")}),
-        standing=said.standing(),
+        extra_pinned=said.extra_pinned(),
         grant=Grant.of(options.effective_policy),
         planner=_replaying(said.said["planner"], replay, leaf=False),
         leaf=_replaying(said.said["leaf"], replay, leaf=True),
@@ -120,8 +120,8 @@ def replay(path: str | Path, *, trace: str | Path | None = None) -> Completion:
     return run_sync(areplay, path, trace=trace)
 
 
-def _replaying(said: Mapping[str, Any] | None, replay: Replay, *, leaf: bool) -> Speaker | None:
+def _replaying(said: Mapping[str, Any] | None, replay: Replay, *, leaf: bool) -> ModelEndpoint | None:
     if said is None:
         return None
     provider = ReplayProvider(said, replay, leaf=leaf)
-    return Speaker(provider, provider.price)
+    return ModelEndpoint(provider, provider.price)

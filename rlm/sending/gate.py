@@ -20,7 +20,7 @@ import anyio.lowlevel
 from rlm.boundary import host_code
 from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError, valid_text
 from rlm.model.base import Noun
-from rlm.model.policy import DEFAULT_TOKENIZER
+from rlm.model.policy import DEFAULT_RESERVE_OUTPUT, DEFAULT_TOKENIZER, Policy
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest, Usage
 from rlm.providers.prices import Price
 from rlm.providers.retry import Retry
@@ -36,11 +36,14 @@ MOST_COUNTED = 262_144
 COUNTED_AT_ONCE = 32_768
 """Characters of a reply that are counted between two turns of the event loop: about 20 ms."""
 
-Ends = Callable[[ProviderReply | RlmError, Bill | None], None]
+OUTPUT_SHARE = 4
+"""The largest default reply is one part in four of the model's window."""
+
+OutcomeCallback = Callable[[ProviderReply | RlmError, Bill | None], None]
 """Is called with the outcome of a request and what was charged for it; None where that is nothing."""
 
 
-class Sent(Noun):
+class SentRequest(Noun):
     """One request that left: SHA-256 and size (bytes) of its body, who it went to."""
 
     digest: str
@@ -50,7 +53,7 @@ class Sent(Noun):
 
 
 @dataclass(frozen=True)
-class Passage:
+class RequestTerms:
     """What the requests of a run draw on.
 
     ``input_tokens`` are those of the finished request, as counted by the ``tokenizer``, which counts the reply as
@@ -59,7 +62,7 @@ class Passage:
     is to be called with the outcome: the reply, or what went wrong.
     """
 
-    account: RunBudget
+    run_budget: RunBudget
     input_tokens: int
     tokenizer: str = DEFAULT_TOKENIZER
     window: int | None = None
@@ -67,7 +70,7 @@ class Passage:
     retry: Retry = ONCE
     rng: random.Random = field(default_factory=random.Random)
     slots: anyio.CapacityLimiter | None = None
-    attempt: Callable[[ProviderRequest, bytes, Reservation], Ends] | None = None
+    attempt: Callable[[ProviderRequest, bytes, Reservation], OutcomeCallback] | None = None
 
 
 async def send(
@@ -75,8 +78,8 @@ async def send(
     request: ProviderRequest,
     *,
     deadline: float,
-    record: Callable[[Sent], None] | None = None,
-    passage: Passage | None = None,
+    record: Callable[[SentRequest], None] | None = None,
+    terms: RequestTerms | None = None,
     on_text: Callable[[str], Any] | None = None,
 ) -> ProviderReply:
     """The provider's reply, or what went wrong, by ``deadline``.
@@ -96,10 +99,10 @@ async def send(
     while True:
         made += 1
         try:
-            return await _attempt(provider, request, deadline, record, passage, on_text)
+            return await _attempt(provider, request, deadline, record, terms, on_text)
         except ProviderError as problem:
             left = deadline - anyio.current_time()
-            wait = passage.retry.delay(made, problem, passage.rng, left=left) if passage is not None else None
+            wait = terms.retry.delay(made, problem, terms.rng, left=left) if terms is not None else None
             if wait is None:
                 raise
             await anyio.sleep(wait)
@@ -109,20 +112,20 @@ async def _attempt(
     provider: Provider,
     request: ProviderRequest,
     deadline: float,
-    record: Callable[[Sent], None] | None,
-    passage: Passage | None,
+    record: Callable[[SentRequest], None] | None,
+    terms: RequestTerms | None,
     on_text: Callable[[str], Any] | None,
 ) -> ProviderReply:
-    if passage is None:
+    if terms is None:
         return await _send(provider, request, _encoded(provider, request), deadline, record, on_text)
-    if passage.slots is None:
-        return await _charged(provider, request, deadline, record, passage, on_text)
+    if terms.slots is None:
+        return await _charged(provider, request, deadline, record, terms, on_text)
     with anyio.CancelScope(deadline=deadline):
-        await passage.slots.acquire_on_behalf_of(ticket := object())
+        await terms.slots.acquire_on_behalf_of(ticket := object())
         try:
-            return await _charged(provider, request, deadline, record, passage, on_text)
+            return await _charged(provider, request, deadline, record, terms, on_text)
         finally:
-            passage.slots.release_on_behalf_of(ticket)
+            terms.slots.release_on_behalf_of(ticket)
     raise _too_late(provider, "while the request waited for its turn")
 
 
@@ -130,43 +133,43 @@ async def _charged(
     provider: Provider,
     request: ProviderRequest,
     deadline: float,
-    record: Callable[[Sent], None] | None,
-    passage: Passage,
+    record: Callable[[SentRequest], None] | None,
+    terms: RequestTerms,
     on_text: Callable[[str], Any] | None,
 ) -> ProviderReply:
-    account = passage.account
-    reservation = await _reserved(provider, request, deadline, passage)
-    told: Ends | None = None
+    run_budget = terms.run_budget
+    reservation = await _reserved(provider, request, deadline, terms)
+    told: OutcomeCallback | None = None
     try:
         if reservation.output_tokens != request.max_output_tokens:
             request = request.model_copy(update={"max_output_tokens": reservation.output_tokens})
         body = _encoded(provider, request)
-        told = passage.attempt(request, body, reservation) if passage.attempt is not None else None
+        told = terms.attempt(request, body, reservation) if terms.attempt is not None else None
         reply = await _send(provider, request, body, deadline, record, on_text)
     except RlmError as problem:
-        bill = _settled(problem, reservation, passage)
+        bill = _settled(problem, reservation, terms)
         if told is not None:
             told(problem, bill)
         raise
     except BaseException:  # cancelled: what it has taken by now nobody knows
-        account.settle(reservation, None)
+        run_budget.settle(reservation, None)
         raise
-    received = await received_tokens(reply, passage.tokenizer)
-    bill = account.settle(reservation, reply.usage, received=received, window=passage.window)
+    received = await received_tokens(reply, terms.tokenizer)
+    bill = run_budget.settle(reservation, reply.usage, received=received, window=terms.window)
     if told is not None:
         told(reply, bill)
     return reply
 
 
-def _settled(problem: RlmError, reservation: Reservation, passage: Passage) -> Bill | None:
+def _settled(problem: RlmError, reservation: Reservation, terms: RequestTerms) -> Bill | None:
     """What is charged for a request that failed; None for nothing."""
     usage = _usage_in(problem)
     if took_nothing(problem) and not (usage.input_tokens or usage.output_tokens):
-        passage.account.release(reservation)
+        terms.run_budget.release(reservation)
         return None
     received = problem.detail.get("received_bytes")  # a text has no more tokens than bytes
     received = min(received, reservation.output_tokens) if isinstance(received, int) else None
-    return passage.account.settle(reservation, usage, received=received, window=passage.window)
+    return terms.run_budget.settle(reservation, usage, received=received, window=terms.window)
 
 
 def _usage_in(problem: RlmError) -> Usage:
@@ -192,14 +195,14 @@ async def received_tokens(reply: ProviderReply, tokenizer: str) -> int:
     return counted if read == len(text) else math.ceil(counted * len(text) / read)
 
 
-async def _reserved(provider: Provider, request: ProviderRequest, deadline: float, passage: Passage) -> Reservation:
+async def _reserved(provider: Provider, request: ProviderRequest, deadline: float, terms: RequestTerms) -> Reservation:
     """A reservation; where others were promised what this one needs, once they have taken what they took."""
-    account = passage.account
+    run_budget = terms.run_budget
     while True:
         try:
-            return account.reserve(passage.input_tokens, request.max_output_tokens, passage.price)
+            return run_budget.reserve(terms.input_tokens, request.max_output_tokens, terms.price)
         except RunError as problem:
-            freed = account.freed(passage.input_tokens, passage.price)
+            freed = run_budget.freed(terms.input_tokens, terms.price)
             if freed is None or problem.detail.get("field") == "max_model_calls":
                 raise
         with anyio.CancelScope(deadline=deadline) as scope:
@@ -227,14 +230,14 @@ async def _send(
     request: ProviderRequest,
     body: bytes,
     deadline: float,
-    record: Callable[[Sent], None] | None,
+    record: Callable[[SentRequest], None] | None,
     on_text: Callable[[str], Any] | None,
 ) -> ProviderReply:
     if anyio.current_time() >= deadline:
         raise _too_late(provider, "before the request was sent", unsent=True)
     if record is not None:
         digest = hashlib.sha256(body).hexdigest()
-        record(Sent(digest=digest, size=len(body), provider=provider.name, model=request.model))
+        record(SentRequest(digest=digest, size=len(body), provider=provider.name, model=request.model))
     with anyio.CancelScope(deadline=deadline) as scope:
         with host_code(*provider_failed(provider)):
             return _sound(provider, await provider.send(request, body, _listening(on_text)))
@@ -276,3 +279,28 @@ def _sound(provider: Provider, reply: Any) -> ProviderReply:
 def _too_late(provider: Provider, when: str, *, unsent: bool = False) -> ProviderError:
     detail = {"source": "deadline", "provider": provider.name, **({"unsent": True} if unsent else {})}
     return ProviderError("timeout", f"the deadline passed {when}", detail, retryable=False)
+
+
+def policy_for_window(
+    policy: Policy, window: int | None, max_output: int | None = None, default_output: int = DEFAULT_RESERVE_OUTPUT
+) -> tuple[Policy, int]:
+    """Return a policy narrowed to a model's window, and the tokens that the reply may take.
+
+    The reply gets ``max_output``. Without it the reply gets the policy's ``reserve_output``. A policy that does not
+    set it gets ``default_output``, at most a quarter of the window. For example, a window of 8,192 tokens leaves at
+    most 2,048 of them to the reply.
+
+    Args:
+        policy: the host's policy.
+        window: tokens of the model's window; None if the provider does not know it.
+        max_output: tokens of the reply that the caller asks for.
+        default_output: tokens of the reply that neither the caller nor the policy sets.
+    """
+    fields = {name: getattr(policy, name) for name in policy.model_fields_set}
+    window = policy.window if window is None else min(window, fields.get("window", window))
+    if max_output is None:
+        max_output = fields.get("reserve_output", min(default_output, window // OUTPUT_SHARE))
+    reserve = max(max_output, fields.get("reserve_output", 0))
+    if (window, reserve) == (policy.window, policy.reserve_output):
+        return policy, max_output
+    return Policy(**{**fields, "window": window, "reserve_output": reserve}), max_output

@@ -40,7 +40,7 @@ class Reservation:
     input_tokens: int
     output_tokens: int
     price: Price | None
-    accounts: tuple[RunBudget, ...]
+    run_budgets: tuple[RunBudget, ...]
     open: bool = True
 
     @property
@@ -88,18 +88,18 @@ class RunBudget:
         agent's own, and iterations of all those above; all else is theirs just so.
         """
         cap = COUNTED.get(what)
-        for account in (self,) if what == "turns" else self._line():
-            if cap is not None and account.counts.get(what, 0) >= getattr(account.budget, cap):
-                raise spent_out(cap, getattr(account.budget, cap), account.counts.get(what, 0))
+        for run_budget in (self,) if what == "turns" else self._line():
+            if cap is not None and run_budget.counts.get(what, 0) >= getattr(run_budget.budget, cap):
+                raise spent_out(cap, getattr(run_budget.budget, cap), run_budget.counts.get(what, 0))
         if what == "turns":
             self._add("turns", (self,))
             what = "iterations"
         self._add(what, self._line())
 
     @staticmethod
-    def _add(what: str, accounts: tuple[RunBudget, ...]) -> None:
-        for account in accounts:
-            account.counts[what] = account.counts.get(what, 0) + 1
+    def _add(what: str, run_budgets: tuple[RunBudget, ...]) -> None:
+        for run_budget in run_budgets:
+            run_budget.counts[what] = run_budget.counts.get(what, 0) + 1
 
     # -- steps of plans -----------------------------------------------------------------------------
 
@@ -110,13 +110,13 @@ class RunBudget:
 
     def took_steps(self, steps: int) -> None:
         """Count steps that were taken. The last one may count as several, so that the sum may pass the cap."""
-        for account in self._line():
-            account.counts["steps"] = account.counts.get("steps", 0) + steps
+        for run_budget in self._line():
+            run_budget.counts["steps"] = run_budget.counts.get("steps", 0) + steps
 
     def no_steps(self) -> RunError:
         """The error where none is left."""
-        capped = [account for account in self._line() if account.budget.max_steps is not None]
-        first = min(capped, key=lambda account: account.budget_left("steps", "max_steps"))
+        capped = [run_budget for run_budget in self._line() if run_budget.budget.max_steps is not None]
+        first = min(capped, key=lambda run_budget: run_budget.budget_left("steps", "max_steps"))
         return spent_out("max_steps", first.budget.max_steps or 0, first.counts.get("steps", 0))
 
     # -- requests -----------------------------------------------------------------------------------
@@ -131,8 +131,8 @@ class RunBudget:
         Raises: RunError ``budget_exhausted`` with the budget field that is used up; nothing is taken then.
         """
         output = most_output
-        for account in self._line():
-            output = min(output, account._affordable_output(input_tokens, price))
+        for run_budget in self._line():
+            output = min(output, run_budget._affordable_output(input_tokens, price))
         if output < min(LEAST_OUTPUT, most_output):
             raise self._why_not(input_tokens, price)
         self.count("model_calls")
@@ -140,17 +140,17 @@ class RunBudget:
 
     @staticmethod
     def _promised(reservation: Reservation) -> Reservation:
-        for account in reservation.accounts:
-            account.reserved_tokens += reservation.tokens
-            account.reserved_input_tokens += reservation.input_tokens
-            account.reserved_cost += reservation.cost or 0.0
+        for run_budget in reservation.run_budgets:
+            run_budget.reserved_tokens += reservation.tokens
+            run_budget.reserved_input_tokens += reservation.input_tokens
+            run_budget.reserved_cost += reservation.cost or 0.0
         return reservation
 
     def freed(self, input_tokens: int, price: Price | None) -> anyio.Event | None:
         """What to wait for where a reservation was refused only because of promises to others: it is set when one of
         them is kept. None where waiting is no use."""
-        for account in self._line():
-            free = RunBudget(account.budget, charged=account.charged)
+        for run_budget in self._line():
+            free = RunBudget(run_budget.budget, charged=run_budget.charged)
             if free._affordable_output(input_tokens, price) < LEAST_OUTPUT:
                 return None
         root = self._line()[-1]
@@ -162,11 +162,11 @@ class RunBudget:
     def _close(self, reservation: Reservation) -> None:
         assert reservation.open
         reservation.open = False
-        for account in reservation.accounts:
-            account.reserved_tokens -= reservation.tokens
-            account.reserved_input_tokens -= reservation.input_tokens
-            account.reserved_cost -= reservation.cost or 0.0
-        root = reservation.accounts[-1]
+        for run_budget in reservation.run_budgets:
+            run_budget.reserved_tokens -= reservation.tokens
+            run_budget.reserved_input_tokens -= reservation.input_tokens
+            run_budget.reserved_cost -= reservation.cost or 0.0
+        root = reservation.run_budgets[-1]
         if root._freed is not None:
             root._freed.set()
             root._freed = None
@@ -191,12 +191,12 @@ class RunBudget:
             received=received,
             most=None if window is None else window + reservation.output_tokens,
         )
-        for account in reservation.accounts:
-            account._take(bill.counted, bill.reported, bill.charged)
-            account.cached_input_tokens += bill.cached_input_tokens
-            account.written_input_tokens += bill.written_input_tokens
-            account.estimated_tokens += bill.estimated
-            account.findings += bill.findings[: MOST_FINDINGS - len(account.findings)]
+        for run_budget in reservation.run_budgets:
+            run_budget._take(bill.counted, bill.reported, bill.charged)
+            run_budget.cached_input_tokens += bill.cached_input_tokens
+            run_budget.written_input_tokens += bill.written_input_tokens
+            run_budget.estimated_tokens += bill.estimated
+            run_budget.findings += bill.findings[: MOST_FINDINGS - len(run_budget.findings)]
         return bill
 
     def _take(self, counted: Tokens, reported: Tokens, charged: Tokens) -> None:
@@ -206,13 +206,13 @@ class RunBudget:
 
     def charge(self, spent: Spent) -> None:
         """Charge what was taken at another time, all at once; no cap refuses it."""
-        for account in self._line():
+        for run_budget in self._line():
             for what in ("model_calls", "tool_calls", "context_ops", "children", "iterations", "steps"):
-                account.counts[what] = account.counts.get(what, 0) + getattr(spent, what)
-            account._take(counted_of(spent), spent.reported, spent.charged)
-            account.cached_input_tokens += spent.cached_input_tokens
-            account.written_input_tokens += spent.written_input_tokens
-            account.estimated_tokens += spent.estimated_tokens
+                run_budget.counts[what] = run_budget.counts.get(what, 0) + getattr(spent, what)
+            run_budget._take(counted_of(spent), spent.reported, spent.charged)
+            run_budget.cached_input_tokens += spent.cached_input_tokens
+            run_budget.written_input_tokens += spent.written_input_tokens
+            run_budget.estimated_tokens += spent.estimated_tokens
 
     def release(self, reservation: Reservation) -> None:
         """Give a reservation back: the request never left, or the other side says that it took nothing."""
@@ -283,11 +283,11 @@ class RunBudget:
         )
 
     def _line(self) -> tuple[RunBudget, ...]:
-        account: RunBudget | None = self
+        run_budget: RunBudget | None = self
         line = []
-        while account is not None:
-            line.append(account)
-            account = account.parent
+        while run_budget is not None:
+            line.append(run_budget)
+            run_budget = run_budget.parent
         return tuple(line)
 
     def _affordable_output(self, input_tokens: int, price: Price | None) -> int:
@@ -301,12 +301,14 @@ class RunBudget:
         return max(0, room)
 
     def _why_not(self, input_tokens: int, price: Price | None) -> RunError:
-        for account in self._line():
-            room = account.budget.max_total_tokens - account.tokens - input_tokens
+        for run_budget in self._line():
+            room = run_budget.budget.max_total_tokens - run_budget.tokens - input_tokens
             if room < LEAST_OUTPUT:
-                return spent_out("max_total_tokens", account.budget.max_total_tokens, account.tokens, input_tokens)
-        account = min(self._line(), key=lambda each: each._affordable_output(input_tokens, price))
-        return spent_out("max_cost_usd", account.budget.max_cost_usd, round(account.cost, 6), input_tokens)
+                return spent_out(
+                    "max_total_tokens", run_budget.budget.max_total_tokens, run_budget.tokens, input_tokens
+                )
+        run_budget = min(self._line(), key=lambda each: each._affordable_output(input_tokens, price))
+        return spent_out("max_cost_usd", run_budget.budget.max_cost_usd, round(run_budget.cost, 6), input_tokens)
 
 
 def counted_of(spent: Spent) -> Tokens:

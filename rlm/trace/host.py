@@ -40,7 +40,7 @@ class RecordedRun(Protocol):
     toolbox: Any
     planner: Any
     leaf: Any
-    standing: Any
+    extra_pinned: Any
     id: str
 
     @property
@@ -77,12 +77,12 @@ def record_run(run: RecordedRun, query: str, contexts: Iterable[str], plan: Mapp
         "max_repairs": options.max_repairs,
         "temperature": options.temperature,
         "seed": options.seed,
-        "standing": [unit.model_dump(mode="json") for unit in run.standing],
+        "standing": [unit.model_dump(mode="json") for unit in run.extra_pinned],
         "catalog": [unit.model_dump(mode="json") for unit in run.catalog] if trace.kept else [],
         "tools": [_tool(tool) for tool in run.toolbox.registered],
         "bound": [_tool(tool) for tool in run.toolbox.bound],
-        "planner": _speaker(run.planner),
-        "leaf": _speaker(run.leaf),
+        "planner": _endpoint_row(run.planner),
+        "leaf": _endpoint_row(run.leaf),
     }
     trace.event("run", format=FORMAT, version=__version__, run=run.id, query=query[:200], host=trace.body(host))
 
@@ -108,16 +108,16 @@ def _policy(policy: Policy) -> dict[str, Any]:
     return {**said, "rules": str(Path(policy.rules).absolute())} if policy.rules is not None else said
 
 
-def _speaker(speaker: Any) -> dict[str, Any] | None:
-    if speaker is None:
+def _endpoint_row(endpoint: Any) -> dict[str, Any] | None:
+    if endpoint is None:
         return None
-    provider = speaker.provider
+    provider = endpoint.provider
     return {
         "name": provider.name,
         "model": provider.model,
         "wire": provider.wire,
         "enforces_schema": provider.enforces_schema,
-        "price": None if speaker.price is None else speaker.price.model_dump(),
+        "price": None if endpoint.price is None else endpoint.price.model_dump(),
     }
 
 
@@ -223,7 +223,7 @@ class Host:
             raise
         return catalog
 
-    def standing(self) -> tuple[Unit, ...]:
+    def extra_pinned(self) -> tuple[Unit, ...]:
         """The units that the host pinned for every request."""
         return tuple(Unit(**fields) for fields in self.said["standing"])
 

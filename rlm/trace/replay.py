@@ -311,8 +311,8 @@ class Recorded(RunBudget):
     def left(self) -> dict[str, Any]:
         """The whole budget: what was left of it then is in the record."""
         caps = (*COUNTED.values(), "max_total_tokens")
-        left = {cap: min(getattr(account.budget, cap) for account in self._line()) for cap in caps}
-        steps = [account.budget.max_steps for account in self._line() if account.budget.max_steps is not None]
+        left = {cap: min(getattr(run_budget.budget, cap) for run_budget in self._line()) for cap in caps}
+        steps = [run_budget.budget.max_steps for run_budget in self._line() if run_budget.budget.max_steps is not None]
         return {**left, "max_steps": min(steps)} if steps else left
 
 

@@ -27,20 +27,22 @@ def a_request(content: str = "hello") -> ProviderRequest:
 
 @pytest.mark.anyio
 async def test_what_is_recorded_is_the_hash_of_what_the_server_received(loopback: Loopback) -> None:
-    records: list[gate.Sent] = []
+    records: list[gate.SentRequest] = []
     to = OpenAIProvider("m", loopback.url)
     reply = await gate.send(to, a_request(), deadline=anyio.current_time() + SOON, record=records.append)
     (seen,) = loopback.requests
     assert reply.text == "ok"
     assert records == [
-        gate.Sent(digest=hashlib.sha256(seen.body).hexdigest(), size=len(seen.body), provider="openai", model="m")
+        gate.SentRequest(
+            digest=hashlib.sha256(seen.body).hexdigest(), size=len(seen.body), provider="openai", model="m"
+        )
     ]
 
 
 @pytest.mark.anyio
 async def test_a_request_that_fails_is_on_record(loopback: Loopback) -> None:
     loopback.script(fails(500))
-    records: list[gate.Sent] = []
+    records: list[gate.SentRequest] = []
     with pytest.raises(ProviderError):
         await gate.send(
             OpenAIProvider("m", loopback.url), a_request(), deadline=anyio.current_time() + SOON, record=records.append
@@ -63,7 +65,7 @@ async def test_the_deadline_ends_the_request_and_its_connection(loopback: Loopba
 
 @pytest.mark.anyio
 async def test_after_the_deadline_nothing_is_sent_or_recorded(loopback: Loopback) -> None:
-    records: list[gate.Sent] = []
+    records: list[gate.SentRequest] = []
     with pytest.raises(ProviderError) as caught:
         await gate.send(
             OpenAIProvider("m", loopback.url), a_request(), deadline=anyio.current_time(), record=records.append
@@ -93,7 +95,7 @@ async def test_a_callers_cancellation_is_no_timeout(loopback: Loopback) -> None:
 
 @pytest.mark.anyio
 async def test_a_request_that_cannot_be_written_is_never_recorded(loopback: Loopback) -> None:
-    records: list[gate.Sent] = []
+    records: list[gate.SentRequest] = []
     with pytest.raises(ConfigurationError):
         await gate.send(
             OpenAIProvider("m", loopback.url),

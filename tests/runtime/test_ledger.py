@@ -16,12 +16,12 @@ from rlm.sending.run_budget import LEAST_OUTPUT, RunBudget
 DEAR = Price(input_per_million=1_000_000, output_per_million=1_000_000)
 
 
-def account(**fields):
+def run_budget(**fields):
     return RunBudget(Budget(**fields))
 
 
 def test_a_reservation_is_the_input_and_the_smaller_of_reserve_and_rest():
-    root = account(max_total_tokens=1000)
+    root = run_budget(max_total_tokens=1000)
     first = root.reserve(100, 500, None)
     assert (first.input_tokens, first.output_tokens) == (100, 500)
     second = root.reserve(100, 500, None)
@@ -33,7 +33,7 @@ def test_a_reservation_is_the_input_and_the_smaller_of_reserve_and_rest():
 
 
 def test_what_was_not_used_comes_back():
-    root = account(max_total_tokens=1000)
+    root = run_budget(max_total_tokens=1000)
     reservation = root.reserve(100, 900, None)
     root.settle(reservation, Usage(input_tokens=90, output_tokens=10))
     assert root.tokens == 110  # our own count of the input is greater than the server's
@@ -43,7 +43,7 @@ def test_what_was_not_used_comes_back():
 
 
 def test_a_reply_that_did_not_arrive_costs_the_reservation_and_says_so():
-    root = account(max_total_tokens=1000)
+    root = run_budget(max_total_tokens=1000)
     root.settle(root.reserve(100, 200, None), None)
     assert (root.spent(0).total_tokens, root.spent(0).estimated_tokens) == (300, 300)
     root.settle(root.reserve(100, 200, None), Usage(output_tokens=5))
@@ -51,7 +51,7 @@ def test_a_reply_that_did_not_arrive_costs_the_reservation_and_says_so():
 
 
 def test_children_draw_from_the_same_ledger():
-    root = account(max_total_tokens=1000, max_model_calls=2)
+    root = run_budget(max_total_tokens=1000, max_model_calls=2)
     child = root.child()
     grandchild = child.child(Budget(max_total_tokens=150))
     reservation = grandchild.reserve(50, 500, None)
@@ -65,7 +65,7 @@ def test_children_draw_from_the_same_ledger():
 
 
 def test_a_cost_cap_shortens_the_reply_and_then_refuses():
-    root = account(max_cost_usd=100, max_total_tokens=10_000)
+    root = run_budget(max_cost_usd=100, max_total_tokens=10_000)
     reservation = root.reserve(50, 500, DEAR)
     assert reservation.output_tokens == 50
     with pytest.raises(RunError) as raised:
@@ -76,19 +76,19 @@ def test_a_cost_cap_shortens_the_reply_and_then_refuses():
 
 
 def test_what_a_provider_says_it_cost_counts():
-    root = account()
+    root = run_budget()
     root.settle(root.reserve(10, 10, None), Usage(input_tokens=1, output_tokens=1, cost_usd=0.2))
     assert root.spent(0).cost_usd == pytest.approx(0.2)
 
 
 def test_a_released_reservation_took_nothing_but_the_call():
-    root = account(max_total_tokens=100)
+    root = run_budget(max_total_tokens=100)
     root.release(root.reserve(50, 50, None))
     assert (root.tokens, root.spent(0).model_calls) == (0, 1)
 
 
 def test_iterations_are_an_agents_own():
-    root = account(max_iterations=1)
+    root = run_budget(max_iterations=1)
     child = root.child()
     child.count("turns")
     root.count("turns")
@@ -131,28 +131,28 @@ def test_no_cap_is_ever_broken_by_what_keeps_to_its_limit(steps, cap, priced):
     price = Price(input_per_million=1000, output_per_million=2000) if priced else None
     root = RunBudget(Budget(max_total_tokens=cap, max_cost_usd=0.5, max_model_calls=20))
     child = root.child(Budget(max_total_tokens=cap // 2, max_cost_usd=0.5))
-    accounts = {"root": root, "child": child, "other": root.child()}
+    run_budgets = {"root": root, "child": child, "other": root.child()}
     said = 0
     for who, tokens, most, how, share in steps:
         try:
-            reservation = accounts[who].reserve(tokens, most, price)
+            reservation = run_budgets[who].reserve(tokens, most, price)
         except RunError as problem:
             assert problem.kind == "budget_exhausted"  # noqa: PT017
             continue
         assert min(LEAST_OUTPUT, most) <= reservation.output_tokens <= most
         used = int(reservation.output_tokens * share)
         if how == "said":
-            accounts[who].settle(reservation, Usage(input_tokens=tokens, output_tokens=used))
+            run_budgets[who].settle(reservation, Usage(input_tokens=tokens, output_tokens=used))
             said += tokens + used
         elif how == "silent":
-            accounts[who].settle(reservation, None)
+            run_budgets[who].settle(reservation, None)
             said += reservation.tokens
         elif how == "half":
-            accounts[who].settle(reservation, Usage(output_tokens=used))
+            run_budgets[who].settle(reservation, Usage(output_tokens=used))
             said += tokens + used
         elif how == "release":
-            accounts[who].release(reservation)
-        for each in accounts.values():
+            run_budgets[who].release(reservation)
+        for each in run_budgets.values():
             assert each.tokens <= each.budget.max_total_tokens
             assert each.cost <= each.budget.max_cost_usd + 1e-9
     assert root.spent(0).total_tokens == said
@@ -160,7 +160,7 @@ def test_no_cap_is_ever_broken_by_what_keeps_to_its_limit(steps, cap, priced):
 
 
 def test_who_is_refused_for_a_promise_to_another_can_wait_for_it():
-    root = account(max_total_tokens=1000)
+    root = run_budget(max_total_tokens=1000)
     first = root.reserve(100, 900, None)
     with pytest.raises(RunError):
         root.child().reserve(100, 500, None)

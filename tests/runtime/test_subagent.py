@@ -147,7 +147,7 @@ def test_t06_what_is_no_number_is_refused_by_the_schema(seconds):
 def test_t07_only_the_time_limit_changes(server, monkeypatch):
     seen = []
     original = Agent.answer
-    monkeypatch.setattr(Agent, "answer", lambda self: seen.append(self.account.budget) or original(self))
+    monkeypatch.setattr(Agent, "answer", lambda self: seen.append(self.run_budget.budget) or original(self))
     host = {
         "time_limit": 60,
         "max_total_tokens": 77_777,

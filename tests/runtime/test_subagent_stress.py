@@ -152,7 +152,7 @@ def roots(monkeypatch: pytest.MonkeyPatch) -> list[Agent]:
 
 
 @pytest.fixture
-def accounts(monkeypatch: pytest.MonkeyPatch) -> list[RunBudget]:
+def run_budgets(monkeypatch: pytest.MonkeyPatch) -> list[RunBudget]:
     """Every account but the roots'."""
     made: list[RunBudget] = []
     original = RunBudget.child
@@ -165,19 +165,19 @@ def accounts(monkeypatch: pytest.MonkeyPatch) -> list[RunBudget]:
     return made
 
 
-def test_200_subagents_at_once_three_deep(roots: list[Agent], accounts: list[RunBudget]) -> None:
+def test_200_subagents_at_once_three_deep(roots: list[Agent], run_budgets: list[RunBudget]) -> None:
     seeds = iter(range(10**6))
     met: Counter[str] = Counter()
     ends = time.monotonic() + SECONDS
     while time.monotonic() < ends:
         seed = next(seeds)
         runs = 1 if seed % 2 == 0 else 4
-        found = anyio.run(one_round, seed, runs, roots, accounts)
+        found = anyio.run(one_round, seed, runs, roots, run_budgets)
         most = max(met["at once"], found.pop("at once"))
         met += found
         met["at once"] = most
         roots.clear()
-        accounts.clear()
+        run_budgets.clear()
     print(dict(met))  # what was met, for whoever runs the long version
     assert {"ok", "timeout", "depth 3"} <= met.keys()
     assert met["at once"] >= CHILDREN
@@ -185,7 +185,7 @@ def test_200_subagents_at_once_three_deep(roots: list[Agent], accounts: list[Run
         assert met["cancelled runs"] >= 2
 
 
-async def one_round(seed: int, runs: int, roots: list[Agent], accounts: list[RunBudget]) -> Counter[str]:
+async def one_round(seed: int, runs: int, roots: list[Agent], run_budgets: list[RunBudget]) -> Counter[str]:
     """Runs side by side that have 200 subagents between them; in some rounds the host cancels one of the runs."""
     random = Random(seed)
     watched = [Watched() for _ in range(runs)]
@@ -223,7 +223,7 @@ async def one_round(seed: int, runs: int, roots: list[Agent], accounts: list[Run
     assert len(roots) == runs
     for root in roots:
         assert_all_places_are_free(root.run)
-        assert root.run.account.reserved_tokens == 0
+        assert root.run.run_budget.reserved_tokens == 0
     for result, seen, token in zip(results, watched, tokens, strict=True):
         assert result.abandoned == ()
         if token.cancelled:
@@ -234,7 +234,7 @@ async def one_round(seed: int, runs: int, roots: list[Agent], accounts: list[Run
         if result.status == "ok":
             met += answers_are_whole(result, seen)
         assert (result.usage.total_tokens, result.usage.estimated_tokens) == ledger_of(seen)
-    assert all((account.reserved_tokens, round(account.reserved_cost, 9)) == (0, 0) for account in accounts)
+    assert all((run_budget.reserved_tokens, round(run_budget.reserved_cost, 9)) == (0, 0) for run_budget in run_budgets)
     assert_the_server_counted_the_same(results, watched, exchanges)
     return met
 

@@ -167,7 +167,7 @@ def test_a_child_may_take_no_more_than_its_own_budget_nor_than_its_parents(serve
 def test_what_the_childs_budget_does_not_say_is_its_parents(server, monkeypatch):
     seen = []
     original = Agent.answer
-    monkeypatch.setattr(Agent, "answer", lambda self: seen.append(self.account.budget) or original(self))
+    monkeypatch.setattr(Agent, "answer", lambda self: seen.append(self.run_budget.budget) or original(self))
     server.script(Cast(planner=[plan(asked(), final(1))], child=[plan(final(1))]))
     subagent = rlm.subagent_tool(options={"budget": {"max_tool_calls": 3}})
     rlm.complete(TASK, model=provider(server, "openai"), tools=[subagent], budget={"max_context_ops": 5})
@@ -348,7 +348,7 @@ def test_cancelling_the_root_ends_the_tree_three_deep(server, monkeypatch):
     assert left == set()
     run = runs[0]
     assert {limiter.borrowed_tokens for limiter in (run.slots, *run._places.values())} == {0}
-    assert run.account.reserved_tokens == 0
+    assert run.run_budget.reserved_tokens == 0
     server.wait_for_no_connections()
 
 

@@ -17,7 +17,7 @@ from rlm.providers.base import Usage
 from rlm.providers.prices import Price
 from rlm.sending import gate
 from rlm.sending.charges import Bill
-from rlm.sending.gate import Passage
+from rlm.sending.gate import RequestTerms
 from rlm.sending.run_budget import RunBudget
 from tests.support.loopback import Loopback
 from tests.support.replies import replies_json
@@ -72,19 +72,19 @@ def reply(wire: str, usage: Any) -> dict[str, Any]:
     return {"choices": [{"message": {"content": TEXT}, "finish_reason": "stop"}], "usage": usage}
 
 
-async def charged(providers: list[Any], account: RunBudget, rounds: int) -> list[tuple[ProviderReply, Bill]]:
+async def charged(providers: list[Any], run_budget: RunBudget, rounds: int) -> list[tuple[ProviderReply, Bill]]:
     """Send so many requests; each reply with its bill."""
     bills: list[tuple[ProviderReply, Bill]] = []
 
     def begins(*_: Any) -> Any:
         return lambda outcome, bill: bills.append((outcome, bill))
 
-    passage = Passage(account, OWN_INPUT, price=PRICE, window=WINDOW, attempt=begins)
+    terms = RequestTerms(run_budget, OWN_INPUT, price=PRICE, window=WINDOW, attempt=begins)
     request = ProviderRequest(model="m", parts=PARTS, max_output_tokens=LIMIT)
     for provider in providers:
         async with provider:
             for _ in range(rounds):
-                await gate.send(provider, request, deadline=anyio.current_time() + 60, passage=passage)
+                await gate.send(provider, request, deadline=anyio.current_time() + 60, terms=terms)
     return bills
 
 
@@ -145,12 +145,12 @@ def test_a_figure_that_cannot_be_right_is_charged_at_the_reservation_with_a_find
     with Loopback(
         lambda _: replies_json(reply("openai", {"prompt_tokens": 310, "completion_tokens": value}))
     ) as server:
-        account = RunBudget(Budget())
-        ((_, bill),) = anyio.run(charged, [OpenAIProvider("m", server.url)], account, 1)
+        run_budget = RunBudget(Budget())
+        ((_, bill),) = anyio.run(charged, [OpenAIProvider("m", server.url)], run_budget, 1)
     assert (bill.charged.input_tokens, bill.charged.output_tokens) == (310, LIMIT)
     assert bill.reported.output_tokens == 0
     assert [row["kind"] for row in bill.findings] == ["usage_not_believed"]
-    assert account.findings == list(bill.findings)
+    assert run_budget.findings == list(bill.findings)
 
 
 def loopback_run(usage: Any, **options: Any) -> tuple[rlm.Completion, int]:
@@ -220,22 +220,22 @@ def test_a_budget_counts_what_is_charged_and_not_what_a_server_says() -> None:
 )
 def test_the_usage_of_a_failed_answer_is_charged(status: int, usage: Any, taken: tuple[int, int]) -> None:
     failure = replies_json({"error": {"code": 502, "message": "x"}, "usage": usage}, status)
-    account = RunBudget(Budget())
+    run_budget = RunBudget(Budget())
     with Loopback(lambda _: failure) as server, pytest.raises(ProviderError) as raised:
-        anyio.run(charged, [OpenAIProvider("m", server.url)], account, 1)
+        anyio.run(charged, [OpenAIProvider("m", server.url)], run_budget, 1)
     assert raised.value.kind == "server_error"
-    spent = account.spent(0)
+    spent = run_budget.spent(0)
     assert (spent.input_tokens, spent.output_tokens) == taken
     assert spent.charged.total_tokens == spent.reported.total_tokens == sum(taken)
-    assert account.reserved_tokens == 0
+    assert run_budget.reserved_tokens == 0
 
 
 def test_an_error_inside_a_reply_costs_the_text_that_came_and_not_the_whole_limit() -> None:
     answer = {"choices": [{"message": {"content": "part"}, "finish_reason": "error"}]}
-    account = RunBudget(Budget())
+    run_budget = RunBudget(Budget())
     with Loopback(lambda _: replies_json(answer)) as server, pytest.raises(ProviderError):
-        anyio.run(charged, [OpenAIProvider("m", server.url)], account, 1)
-    assert (account.charged.input_tokens, account.charged.output_tokens) == (OWN_INPUT, 4)
+        anyio.run(charged, [OpenAIProvider("m", server.url)], run_budget, 1)
+    assert (run_budget.charged.input_tokens, run_budget.charged.output_tokens) == (OWN_INPUT, 4)
 
 
 def test_a_scripted_provider_counts_its_own_reply() -> None:
