@@ -1,7 +1,8 @@
-"""What one reply comes to: what the server reported, and what is charged for it. Pure.
+"""Compute the bill of one reply from the server's usage and the library's own count. Pure functions.
 
-Of each figure there are two: the server's and our own. The greater one is charged. A server's figure that no reply of
-this request can have is not believed: what was reserved is charged in its place, and a finding says so.
+Each figure exists twice: the server reports one, and this library counts one. The greater one is charged. Some
+reported figures are impossible for the request, such as more tokens than the model's window holds. Then the reserved
+amount is charged, and a finding names the figure.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from rlm.providers.base import Usage
 from rlm.providers.prices import MILLION, Price, cost_of
 
 NOT_BELIEVED = "usage_not_believed"
-"""The kind of a finding about a figure of a server."""
+"""The kind of a finding about an impossible figure in a server's usage."""
 
 DEAREST = 8
-"""A reply costs at most so many times what the most tokens cost at the dearer of the two prices: prices of caches and
-of long requests are multiples of the others."""
+"""A factor: a reply costs at most this many times the price of the most tokens at the dearer of the two rates. Prices
+of caches and of long requests are multiples of the basic rates."""
 
 
 @dataclass(frozen=True)
 class Bill:
-    """One reply in the ledger.
+    """The bill of one reply.
 
-    ``reported`` is what the server said, as far as it is believed; ``counted`` the same, with our own count where it
-    said nothing; ``charged`` the greater of ``counted`` and our own count. ``estimated`` is how many tokens of
-    ``counted`` are not the server's.
+    ``reported`` holds the server's figures that are possible. ``counted`` fills the gaps with the library's own count.
+    ``charged`` is the greater of ``counted`` and the own count. ``estimated`` is the number of tokens in ``counted``
+    that the server did not report.
     """
 
     reported: Tokens
@@ -41,14 +42,14 @@ class Bill:
 
 @dataclass
 class _UsageReader:
-    """Reads a usage. ``most`` is the most tokens that a figure can be."""
+    """Reads the figures of a usage. ``most`` is the upper bound of a figure in tokens; None for no bound."""
 
     usage: Usage
     most: int | None
     findings: list[dict[str, Any]] = field(default_factory=list)
 
     def figure(self, name: str) -> tuple[int | None, bool]:
-        """A figure, None where there is none to go by; and whether there was one that is not believed."""
+        """Return a figure (None if it is missing or impossible) and whether it is impossible."""
         value = getattr(self.usage, name)
         wrong = name in self.usage.unread or (value is not None and not self._possible(value))
         if wrong:
@@ -57,17 +58,20 @@ class _UsageReader:
         return (None if wrong else value), wrong
 
     def count(self, name: str, own: int | None, reservation: int) -> tuple[int | None, int]:
-        """The server's figure, None where there is none to go by; and the best that is known: it, else our ``own``
-        count, else (where we have none, or the figure is not believed) what was reserved."""
+        """Return the server's usable figure (or None) and the best known count.
+
+        The best known count is the server's figure, then the ``own`` count. Without either, or after an impossible
+        figure, it is the ``reservation``.
+        """
         value, wrong = self.figure(name)
-        if value is not None and (value > 0 or not own):  # a text does not take no tokens
+        if value is not None and (value > 0 or not own):  # a text with words cannot have 0 tokens
             return value, value
         if wrong or own is None:
             return None, max(reservation, own or 0)
         return None, own
 
     def cost(self, price: Price | None) -> tuple[float | None, bool]:
-        """The server's USD, likewise."""
+        """Return the server's cost in USD (None if it is missing or impossible) and whether it is impossible."""
         value, limit = self.usage.cost_usd, self._most_cost(price)
         wrong = "cost_usd" in self.usage.unread or (value is not None and limit is not None and value > limit)
         if wrong:
@@ -84,27 +88,29 @@ class _UsageReader:
 
     def _finding(self, name: str, what: str) -> None:
         value = getattr(self.usage, name, None)
-        shown = "what it gave" if value is None else str(value)[:40]
-        message = f"the provider's {name} is not believed: {shown} is {what}; what was reserved is charged"
+        reported = "its value" if value is None else str(value)[:40]
+        message = f"the provider's {name} is not believed: {reported} is {what}; the reserved amount is charged"
         self.findings.append({"kind": NOT_BELIEVED, "field": name, "message": message})
 
 
 def bill_of(
     usage: Usage, reserved: tuple[int, int], price: Price | None, *, received: int | None, most: int | None
 ) -> Bill:
-    """The bill of one reply.
+    """Return the bill of one reply.
+
+    For example, a server reports 90 input tokens for a request that this library counts as 100. Then 90 tokens are
+    ``reported`` and ``counted``, and 100 are ``charged``.
 
     Args:
-        usage: what the server said.
-        reserved: tokens in and out that were reserved; the first is our own count of the request.
-        price: of the model, None where it is not known.
-        received: our own count of the reply, tokens; None where it did not arrive, so that it is not known what was
-            written.
-        most: tokens that no figure can be above: the model's window and the limit on output; None for no such bound.
+        usage: the server's usage.
+        reserved: reserved tokens, in and out; the first number is the own count of the request.
+        price: the model's price; None if it is not known.
+        received: the own count of the reply in tokens; None if the reply did not arrive.
+        most: upper bound of each figure in tokens (the window plus the output limit); None for no bound.
     """
     reader = _UsageReader(usage, most)
-    taken_in, counted_in = reader.count("input_tokens", reserved[0], reserved[0])
-    taken_out, counted_out = reader.count("output_tokens", received, reserved[1])
+    reported_in, counted_in = reader.count("input_tokens", reserved[0], reserved[0])
+    reported_out, counted_out = reader.count("output_tokens", received, reserved[1])
     counted = (counted_in, counted_out)
     charged = (max(counted_in, reserved[0]), max(counted_out, received or 0))
     cached, written = (reader.figure(name)[0] or 0 for name in ("cached_input_tokens", "written_input_tokens"))
@@ -117,12 +123,12 @@ def bill_of(
     known = cost_of(_usage(counted, {**caches, "cost_usd": cost}), price)
     dearest = [each for each in (known, own_cost) if each is not None]
     return Bill(
-        reported=Tokens(input_tokens=taken_in or 0, output_tokens=taken_out or 0, cost_usd=cost),
+        reported=Tokens(input_tokens=reported_in or 0, output_tokens=reported_out or 0, cost_usd=cost),
         counted=Tokens(input_tokens=counted_in, output_tokens=counted_out, cost_usd=known),
         charged=Tokens(input_tokens=charged[0], output_tokens=charged[1], cost_usd=max(dearest, default=None)),
         cached_input_tokens=cached,
         written_input_tokens=written,
-        estimated=(counted_in if taken_in is None else 0) + (counted_out if taken_out is None else 0),
+        estimated=(counted_in if reported_in is None else 0) + (counted_out if reported_out is None else 0),
         findings=tuple(reader.findings),
     )
 

@@ -1,4 +1,4 @@
-"""What a run gives back."""
+"""The result of a run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ Status = Literal["ok", "partial", "failed"]
 
 
 class Completion(ResultModel):
-    """How a run ended.
+    """The result of a run.
 
-    ``status`` is ``ok`` with the ``value``; ``partial`` where time, budget or the host ended it; ``failed`` where
-    something went wrong. For the last two ``error`` is an error as data, and ``value`` the best that there was: the
-    last value that the run bound, or None; ``bound`` holds all of them by name. ``usage`` is what was taken over the
-    whole tree, ``prompt_projection`` what the root's last request showed. ``executable_only`` names the tools that
-    plans of the host could call but no request could show. ``findings`` are things to know that ended nothing, each
-    with ``kind`` and ``message``: ``usage_not_believed`` (with ``field``) where a server's count cannot be right.
+    ``status`` is ``ok`` with the ``value``. It is ``partial`` if time, budget or the host ended the run, and
+    ``failed`` after any other error. For these two ``error`` holds the error as data, and ``value`` is the last value
+    that the run bound, or None. ``bound`` holds all bound values by name.
+
+    ``usage`` counts the whole tree of agents. ``prompt_projection`` describes the last request of the root.
+    ``executable_only`` names the tools that plans of the host can call and no request can show. ``findings`` are
+    remarks that did not end the run, each with ``kind`` and ``message``. An example is ``usage_not_believed`` (with
+    ``field``) for an impossible count of a server.
     """
 
     status: Status
@@ -37,16 +39,16 @@ class Completion(ResultModel):
     trace: str | None = Field(default=None)
 
     def unwrap(self) -> Any:
-        """The value, or the error raised.
+        """Return the value, or raise the error.
 
-        Raises: RlmError of the phase and kind in ``error``.
+        Raises: RlmError of the phase and kind in ``error``, for every status but ``ok``.
         """
         if self.status == "ok":
             return self.value
         raise error_of(self.error or {})
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data; ``type`` is ``completion`` or ``completion_error``."""
+        """Return the result as JSON data; ``type`` is ``completion`` or ``completion_error``."""
         kind = "completion" if self.status == "ok" else "completion_error"
         return {"type": kind, **self.model_dump(mode="json")}
 

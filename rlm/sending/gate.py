@@ -1,8 +1,7 @@
-"""One function sends.
+"""Send every provider request, and fit a policy to a model's window.
 
-Every provider request leaves through ``send``: here budget is reserved before and settled after, here the deadline
-is applied, and here the exact bytes are recorded by hash. Nothing else in the library calls a provider's ``send``
-(a test reads the sources).
+``send`` reserves budget before a request and settles it afterwards. It applies the deadline, and records the exact
+bytes by hash. No other code of the library calls a provider's ``send`` (a test reads the sources).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from rlm.tokens.counter import counter
 ONCE = Retry(attempts=1)
 
 MOST_COUNTED = 262_144
-"""Characters of a reply that are counted; a longer one has as many tokens for each character as its beginning."""
+"""Characters of a reply that are counted; the count of a longer reply is extrapolated from its beginning."""
 
 COUNTED_AT_ONCE = 32_768
 """Characters of a reply that are counted between two turns of the event loop: about 20 ms."""
@@ -40,11 +39,11 @@ OUTPUT_SHARE = 4
 """The largest default reply is one part in four of the model's window."""
 
 OutcomeCallback = Callable[[ProviderReply | RlmError, Bill | None], None]
-"""Is called with the outcome of a request and what was charged for it; None where that is nothing."""
+"""Receives the outcome of a request, and its bill; None if nothing was charged."""
 
 
 class SentRequest(Noun):
-    """One request that left: SHA-256 and size (bytes) of its body, who it went to."""
+    """A request that was sent: SHA-256 and size (bytes) of its body, its provider and its model."""
 
     digest: str
     size: int
@@ -54,12 +53,12 @@ class SentRequest(Noun):
 
 @dataclass(frozen=True)
 class RequestTerms:
-    """What the requests of a run draw on.
+    """The terms of a request inside a run: budget, price, retries and slots.
 
-    ``input_tokens`` are those of the finished request, as counted by the ``tokenizer``, which counts the reply as
-    well. ``window`` is the model's, in tokens: usage above it is not believed. ``slots`` bounds how many requests of
-    the tree are on their way at the same moment. ``attempt`` is called with what is about to leave, and returns what
-    is to be called with the outcome: the reply, or what went wrong.
+    ``input_tokens`` is the size of the finished request, counted by the ``tokenizer``. The same tokenizer counts the
+    reply. ``window`` is the model's window in tokens; a reported usage above it counts as impossible. ``slots`` limits
+    the concurrent requests of the tree. ``attempt`` is called before each attempt, and returns the callback for its
+    outcome.
     """
 
     run_budget: RunBudget
@@ -82,27 +81,26 @@ async def send(
     terms: RequestTerms | None = None,
     on_text: Callable[[str], Any] | None = None,
 ) -> ProviderReply:
-    """The provider's reply, or what went wrong, by ``deadline``.
+    """Send a request and return the provider's reply.
 
     Args:
-        deadline: an absolute time on the event loop's clock (``anyio.current_time()``), seconds. There is no
-            request without one.
-        record: called with what is about to leave, before it does.
-        passage: the run's ledger and patience; without one, nothing is charged and nothing is sent twice.
-        on_text: told the reply's text as it arrives.
+        deadline: an absolute time on the event loop's clock (``anyio.current_time()``), seconds. Every request has one.
+        record: called with each request before it is sent.
+        terms: budget and retries of the run. None: nothing is charged, and nothing is sent twice.
+        on_text: called with each piece of the reply's text as it arrives.
 
-    Raises: ProviderError (``timeout`` with ``detail["source"] == "deadline"`` when the time is over; no connection
-    is left open); RunError ``budget_exhausted`` before anything is sent; ConfigurationError for a request that
-    cannot be written.
+    Raises: ProviderError, for example ``timeout`` with ``detail["source"] == "deadline"`` after the deadline; no
+    connection stays open. RunError ``budget_exhausted`` before anything is sent. ConfigurationError for a request that
+    cannot be encoded.
     """
-    made = 0
+    attempts = 0
     while True:
-        made += 1
+        attempts += 1
         try:
             return await _attempt(provider, request, deadline, record, terms, on_text)
         except ProviderError as problem:
             left = deadline - anyio.current_time()
-            wait = terms.retry.delay(made, problem, terms.rng, left=left) if terms is not None else None
+            wait = terms.retry.delay(attempts, problem, terms.rng, left=left) if terms is not None else None
             if wait is None:
                 raise
             await anyio.sleep(wait)
@@ -139,30 +137,30 @@ async def _charged(
 ) -> ProviderReply:
     run_budget = terms.run_budget
     reservation = await _reserved(provider, request, deadline, terms)
-    told: OutcomeCallback | None = None
+    on_outcome: OutcomeCallback | None = None
     try:
         if reservation.output_tokens != request.max_output_tokens:
             request = request.model_copy(update={"max_output_tokens": reservation.output_tokens})
         body = _encoded(provider, request)
-        told = terms.attempt(request, body, reservation) if terms.attempt is not None else None
+        on_outcome = terms.attempt(request, body, reservation) if terms.attempt is not None else None
         reply = await _send(provider, request, body, deadline, record, on_text)
     except RlmError as problem:
         bill = _settled(problem, reservation, terms)
-        if told is not None:
-            told(problem, bill)
+        if on_outcome is not None:
+            on_outcome(problem, bill)
         raise
-    except BaseException:  # cancelled: what it has taken by now nobody knows
+    except BaseException:  # cancelled: the tokens taken so far are unknown
         run_budget.settle(reservation, None)
         raise
     received = await received_tokens(reply, terms.tokenizer)
     bill = run_budget.settle(reservation, reply.usage, received=received, window=terms.window)
-    if told is not None:
-        told(reply, bill)
+    if on_outcome is not None:
+        on_outcome(reply, bill)
     return reply
 
 
 def _settled(problem: RlmError, reservation: Reservation, terms: RequestTerms) -> Bill | None:
-    """What is charged for a request that failed; None for nothing."""
+    """Settle the reservation of a failed request and return the bill; None if nothing is charged."""
     usage = _usage_in(problem)
     if took_nothing(problem) and not (usage.input_tokens or usage.output_tokens):
         terms.run_budget.release(reservation)
@@ -173,7 +171,7 @@ def _settled(problem: RlmError, reservation: Reservation, terms: RequestTerms) -
 
 
 def _usage_in(problem: RlmError) -> Usage:
-    """What a server said that a failed answer took."""
+    """Return the usage that a server reported for a failed answer."""
     usage = problem.detail.get("usage") if isinstance(problem, ProviderError) else None
     try:
         return Usage(**usage) if isinstance(usage, dict) else Usage()
@@ -182,8 +180,10 @@ def _usage_in(problem: RlmError) -> Usage:
 
 
 async def received_tokens(reply: ProviderReply, tokenizer: str) -> int:
-    """Our own count of what a reply holds. Other tasks go on between two pieces; what arrived is charged, so that no
-    cancellation ends the counting."""
+    """Count the tokens of a reply.
+
+    Other tasks run between two pieces. Cancellation does not stop the count, because an arrived reply is charged.
+    """
     text = "\n".join([reply.text, reply.refusal, *(f"{call.name} {call.arguments}" for call in reply.tool_calls)])
     text = text.rstrip("\n")
     read, counted = min(len(text), MOST_COUNTED), 0
@@ -196,7 +196,7 @@ async def received_tokens(reply: ProviderReply, tokenizer: str) -> int:
 
 
 async def _reserved(provider: Provider, request: ProviderRequest, deadline: float, terms: RequestTerms) -> Reservation:
-    """A reservation; where others were promised what this one needs, once they have taken what they took."""
+    """Return a reservation; wait while only the open reservations of other requests stand against it."""
     run_budget = terms.run_budget
     while True:
         try:
@@ -208,11 +208,11 @@ async def _reserved(provider: Provider, request: ProviderRequest, deadline: floa
         with anyio.CancelScope(deadline=deadline) as scope:
             await freed.wait()
         if scope.cancelled_caught:
-            raise _too_late(provider, "while the request waited for others to give back budget", unsent=True)
+            raise _too_late(provider, "while the request waited for budget that other requests hold", unsent=True)
 
 
 def took_nothing(problem: RlmError) -> bool:
-    """Whether a request that failed so cannot have cost anything: it never left, or was refused with a status."""
+    """Whether a failed request cost nothing: it was not sent, or was refused with an HTTP status."""
     if not isinstance(problem, ProviderError):
         return True
     if problem.status is not None:
@@ -246,7 +246,7 @@ async def _send(
 
 
 def provider_failed(provider: Provider) -> tuple[str, Callable[[str, dict[str, Any]], ProviderError]]:
-    """For ``host_code``: what is called, and the error where it raises anything but errors of this library."""
+    """Return the arguments of ``host_code`` for a provider: its name, and the maker of ``provider_failed``."""
 
     def error(message: str, detail: dict[str, Any]) -> ProviderError:
         return ProviderError("provider_failed", message, {**detail, "provider": provider.name})
@@ -255,20 +255,20 @@ def provider_failed(provider: Provider) -> tuple[str, Callable[[str, dict[str, A
 
 
 def _listening(on_text: Callable[[str], Any] | None) -> Callable[[str], Any] | None:
-    """``on_text``, which ends its request with ProviderError ``listener_failed`` where it raises."""
+    """Wrap ``on_text``: an exception in it ends the request with ProviderError ``listener_failed``."""
     if on_text is None:
         return None
-    tell = on_text
+    listener = on_text
 
-    def told(piece: str) -> None:
+    def guarded(piece: str) -> None:
         with host_code("on_text", lambda message, detail: ProviderError("listener_failed", message, detail)):
-            tell(piece)
+            listener(piece)
 
-    return told
+    return guarded
 
 
 def _sound(provider: Provider, reply: Any) -> ProviderReply:
-    """A provider's reply, if it is one; its text is valid Unicode, whoever made it."""
+    """Check a provider's reply and return it with valid Unicode text."""
     if not isinstance(reply, ProviderReply):
         what = f"{provider.name} gave {type(reply).__name__} where a ProviderReply is wanted"
         raise ProviderError("malformed_reply", what, {"provider": provider.name})

@@ -1,4 +1,4 @@
-"""Whether a reply is whole: a reply that was cut, filtered, refused or empty is never a value. Pure."""
+"""Check that a reply is complete: a reply that is cut, filtered, refused or empty is never a value. Pure functions."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ _MESSAGES: dict[Kind, str] = {
 
 
 def unfinished(reply: ProviderReply) -> ProviderError | None:
-    """Why a reply is no whole answer; None where it is one.
+    """Return the error of an incomplete reply; None for a complete one.
 
-    A provider that does not say why a reply ended (``finish_reason`` ``other``) is believed that it has.
+    A reply without a known reason for its end (``finish_reason`` ``other``) counts as complete. For example, a reply
+    with ``finish_reason`` ``length`` gives an error of kind ``reply_cut``.
     """
     kind = _KINDS.get(reply.finish_reason)
     if kind is None and not without_thoughts(reply.text).strip():

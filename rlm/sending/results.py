@@ -1,4 +1,4 @@
-"""What ``ask`` gives back."""
+"""The result of ``ask``, and the conversion of errors from data."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from rlm.providers.base import FinishReason, Usage
 
 
 class ResultModel(pydantic.BaseModel):
-    """A frozen value that the library makes and a caller reads."""
+    """Base of the frozen results that this library returns."""
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
 
 class AnsweredCall(ResultModel):
-    """A tool call in an answer. ``unit`` is the unit that was meant; None where the call is refused, and then
-    ``error`` says why (an error as data)."""
+    """A tool call in an answer.
+
+    ``unit`` is the id of the tool's unit. It is None for a refused call, and ``error`` holds the reason as data.
+    """
 
     id: str
     name: str
@@ -34,7 +36,7 @@ class AnsweredCall(ResultModel):
 
 
 class PromptProjection(ResultModel):
-    """What the model was shown, in brief."""
+    """A short description of a compiled request: its fingerprint, its active units and its number of tools."""
 
     fingerprint: str
     active_units: tuple[str, ...]
@@ -42,13 +44,13 @@ class PromptProjection(ResultModel):
 
 
 class Answer(ResultModel):
-    """One question, one request, one reply.
+    """The answer to one question: one request and its reply.
 
     ``status`` is ``ok``, or ``failed`` with ``error`` (a ProviderError as data, or an error of phase ``internal``).
-    A text that was cut is ``ok``, and ``finish_reason`` is ``length``; ``whole`` says whether it is all there.
-    ``request_digest`` is the SHA-256 of the body that was sent, None where nothing left. ``view`` is the compiled
-    context: it explains itself. ``form`` and ``material`` are the ``schema`` and the texts of the request, by which
-    ``json_value`` goes. ``prompt_projection`` and ``view`` are None where a defect came before the compile.
+    A cut text is ``ok`` with ``finish_reason`` ``length``; ``whole`` is false then. ``request_digest`` is the SHA-256
+    of the body that was sent, or None if nothing was sent. ``view`` is the compiled context, with ``explain``.
+    ``form`` and ``material`` are the ``schema`` and the texts of the request; ``json_value`` reads the reply with
+    them. ``prompt_projection`` and ``view`` are None after a defect before the compile.
     """
 
     status: Literal["ok", "failed"]
@@ -66,36 +68,40 @@ class Answer(ResultModel):
 
     @property
     def whole(self) -> bool:
-        """Whether the answer is the model's to its end: not cut, and not waiting for anything but tool calls."""
+        """Whether the answer is complete: not cut, and ended by the model or by its tool calls."""
         ended = ("stop", "other", "tool_calls") if self.tool_calls else ("stop", "other")
         return self.status == "ok" and self.finish_reason in ended
 
     @property
     def fingerprint(self) -> str:
-        """The projection's fingerprint; empty where nothing was compiled."""
+        """The fingerprint of the projection; empty if nothing was compiled."""
         return "" if self.prompt_projection is None else self.prompt_projection.fingerprint
 
     @property
     def tool_count(self) -> int:
-        """How many tools the model was shown."""
+        """The number of tools in the request."""
         return 0 if self.prompt_projection is None else self.prompt_projection.tool_count
 
     @property
     def refused(self) -> tuple[AnsweredCall, ...]:
-        """The calls that name nothing that was visible, or whose arguments are no JSON object."""
+        """The calls that name no visible tool, or have arguments other than a JSON object."""
         return tuple(call for call in self.tool_calls if call.error is not None)
 
     def unwrap(self) -> str:
-        """The text. Raises: RlmError of the phase and kind in ``error``, mostly a ProviderError."""
+        """Return the text, or raise the error.
+
+        Raises: RlmError of the phase and kind in ``error``, for example a ProviderError ``timeout``.
+        """
         if self.error is None:
             return self.text
         raise error_of(self.error)
 
     def json_value(self) -> Any:
-        """The JSON value in the text, for answers that were asked for with a ``schema``: the last one outside of the
-        model's thinking that follows the schema and is no quotation of the request.
+        """Return the JSON value in the text of an answer with a ``schema``.
 
-        Raises: ValueError where there is none, or the reply was cut; RlmError where the answer failed.
+        It is the last value outside of the model's reasoning that follows the schema and does not quote the request.
+
+        Raises: ValueError for a reply without such a value, or one that is cut; RlmError for a failed answer.
         """
         text = self.unwrap()
         if not self.whole:
@@ -106,7 +112,7 @@ class Answer(ResultModel):
         return value
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON data, without the view."""
+        """Return the answer as JSON data, without the view."""
         fields = plain(self)
         for name in ("view", "form", "material"):
             fields.pop(name, None)
@@ -114,7 +120,7 @@ class Answer(ResultModel):
 
 
 def error_of(data: Mapping[str, Any]) -> RlmError:
-    """An error as data as an exception again: of this library's own class for its phase."""
+    """Return an exception of this library for an error as data; its phase determines the class."""
     kind, message = str(data.get("kind", "unknown")), str(data.get("message", ""))
     detail = dict(data.get("detail") or {})
     if data.get("phase") == ProviderError.phase:
@@ -124,10 +130,10 @@ def error_of(data: Mapping[str, Any]) -> RlmError:
 
 
 def _of_phase(phase: str) -> type[RlmError]:
-    """The class that is nearest to RlmError; a host's own ones may want other arguments."""
-    waiting: list[type[RlmError]] = [RlmError]
-    for each in waiting:
+    """Return the class of a phase that is nearest to RlmError; classes of the host may take other arguments."""
+    classes: list[type[RlmError]] = [RlmError]
+    for each in classes:
         if each.phase == phase:
             return each
-        waiting += [child for child in each.__subclasses__() if child.__module__.partition(".")[0] == "rlm"]
+        classes += [child for child in each.__subclasses__() if child.__module__.partition(".")[0] == "rlm"]
     return RunError

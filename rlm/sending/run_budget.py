@@ -1,8 +1,8 @@
-"""One ledger for the tree: what was reserved, what was spent, what is left.
+"""The budget of a run and of its children: reserved, spent and left.
 
-Reserve before, settle after. A reservation counts as spent until it is settled, in the account that made it and
-in every account above, so that what runs side by side can never promise the same token twice. The ledger lives
-on one event loop; nothing here waits, but who cannot have what others were promised may wait for ``freed``.
+A request reserves before it is sent, and settles afterwards. An open reservation counts as spent in its own run budget
+and in every parent. So concurrent requests never reserve the same token twice. A run budget lives on one event loop,
+and its methods never wait. A request that lacks only tokens reserved by other requests can wait for ``freed``.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from rlm.providers.prices import Price
 from rlm.sending.charges import Bill, bill_of
 
 MOST_FINDINGS = 32
-"""Findings about replies that a run keeps; the trace has all of them."""
+"""Findings about replies that a run budget keeps; the trace has all of them."""
 
 LEAST_OUTPUT = 16
-"""Tokens: a request that could not answer with so many is not sent."""
+"""Tokens of the smallest reply; a request with fewer tokens left for its reply is not sent."""
 
 COUNTED = {
     "model_calls": "max_model_calls",
@@ -30,12 +30,12 @@ COUNTED = {
     "context_ops": "max_context_ops",
     "turns": "max_iterations",
 }
-"""What is counted one by one, and the budget field that caps it."""
+"""Names of the counters, and the budget field that caps each."""
 
 
 @dataclass
 class Reservation:
-    """What one request may take. ``output_tokens`` is the limit that it must be sent with."""
+    """The tokens reserved for one request. ``output_tokens`` is the output limit in the request."""
 
     input_tokens: int
     output_tokens: int
@@ -45,12 +45,12 @@ class Reservation:
 
     @property
     def tokens(self) -> int:
-        """Tokens in and out."""
+        """Tokens of the request and of the reply."""
         return self.input_tokens + self.output_tokens
 
     @property
     def cost(self) -> float | None:
-        """USD, at the most."""
+        """The largest cost in USD; None without a price."""
         if self.price is None:
             return None
         return self.price.cost(Usage(input_tokens=self.input_tokens, output_tokens=self.output_tokens))
@@ -58,7 +58,10 @@ class Reservation:
 
 @dataclass
 class RunBudget:
-    """A budget and what was taken from it. A child's account draws from its parent's as well."""
+    """A budget with its counters. A child's run budget also draws from its parent's.
+
+    For example, a model call of a grandchild counts in three run budgets: its own, the child's and the root's.
+    """
 
     budget: Budget
     parent: RunBudget | None = None
@@ -76,16 +79,18 @@ class RunBudget:
     _freed: anyio.Event | None = None
 
     def child(self, budget: Budget | None = None) -> RunBudget:
-        """An account that draws from this one; without a budget of its own it may take all that is left here."""
+        """Return a run budget that also draws from this one; without ``budget`` it has the same caps."""
         return type(self)(budget or self.budget, self)
 
     # -- one by one ---------------------------------------------------------------------------------
 
     def count(self, what: str) -> None:
-        """Take one of ``model_calls``, ``tool_calls``, ``context_ops``, ``turns`` or ``children``.
+        """Count one of ``model_calls``, ``tool_calls``, ``context_ops``, ``turns`` or ``children``.
 
-        Raises: RunError ``budget_exhausted`` (``max_iterations`` for turns), and nothing is taken. Turns are an
-        agent's own, and iterations of all those above; all else is theirs just so.
+        Turns are capped for each agent alone; they count as iterations here and in every parent. The other counters
+        are capped here and in every parent.
+
+        Raises: RunError ``budget_exhausted`` (``max_iterations`` for turns); nothing is counted then.
         """
         cap = COUNTED.get(what)
         for run_budget in (self,) if what == "turns" else self._line():
@@ -104,17 +109,17 @@ class RunBudget:
     # -- steps of plans -----------------------------------------------------------------------------
 
     def steps_left(self) -> int | None:
-        """Steps of plans that may still be taken, here and in every account above; None: any number."""
+        """Return the steps of plans left here and in every parent; None for no cap."""
         caps = [a.budget_left("steps", "max_steps") for a in self._line() if a.budget.max_steps is not None]
         return min(caps) if caps else None
 
     def took_steps(self, steps: int) -> None:
-        """Count steps that were taken. The last one may count as several, so that the sum may pass the cap."""
+        """Count executed steps. The last step may count as several, so the sum may exceed the cap."""
         for run_budget in self._line():
             run_budget.counts["steps"] = run_budget.counts.get("steps", 0) + steps
 
     def no_steps(self) -> RunError:
-        """The error where none is left."""
+        """Return the error for used up steps."""
         capped = [run_budget for run_budget in self._line() if run_budget.budget.max_steps is not None]
         first = min(capped, key=lambda run_budget: run_budget.budget_left("steps", "max_steps"))
         return spent_out("max_steps", first.budget.max_steps or 0, first.counts.get("steps", 0))
@@ -122,24 +127,27 @@ class RunBudget:
     # -- requests -----------------------------------------------------------------------------------
 
     def reserve(self, input_tokens: int, most_output: int, price: Price | None) -> Reservation:
-        """Put aside what a request may take, and one model call.
+        """Reserve the tokens of one request, and count one model call.
+
+        For example, a request of 800 tokens with ``most_output=500`` in a budget of 1,000 tokens gets 200 output
+        tokens.
 
         Args:
-            input_tokens: tokens of the finished request, as counted.
-            most_output: tokens that the reply should be allowed to take; it gets fewer where fewer are left.
+            input_tokens: counted tokens of the finished request.
+            most_output: the desired output limit in tokens; the reservation has fewer if fewer are left.
 
-        Raises: RunError ``budget_exhausted`` with the budget field that is used up; nothing is taken then.
+        Raises: RunError ``budget_exhausted`` with the used up budget field; nothing is reserved then.
         """
         output = most_output
         for run_budget in self._line():
             output = min(output, run_budget._affordable_output(input_tokens, price))
         if output < min(LEAST_OUTPUT, most_output):
-            raise self._why_not(input_tokens, price)
+            raise self._exhausted(input_tokens, price)
         self.count("model_calls")
-        return self._promised(Reservation(input_tokens, output, price, self._line()))
+        return self._opened(Reservation(input_tokens, output, price, self._line()))
 
     @staticmethod
-    def _promised(reservation: Reservation) -> Reservation:
+    def _opened(reservation: Reservation) -> Reservation:
         for run_budget in reservation.run_budgets:
             run_budget.reserved_tokens += reservation.tokens
             run_budget.reserved_input_tokens += reservation.input_tokens
@@ -147,8 +155,10 @@ class RunBudget:
         return reservation
 
     def freed(self, input_tokens: int, price: Price | None) -> anyio.Event | None:
-        """What to wait for where a reservation was refused only because of promises to others: it is set when one of
-        them is kept. None where waiting is no use."""
+        """Return the event that the next closed reservation sets, for a request that was refused a reservation.
+
+        Returns None if waiting cannot help: the tokens are spent, or no reservation is open.
+        """
         for run_budget in self._line():
             free = RunBudget(run_budget.budget, charged=run_budget.charged)
             if free._affordable_output(input_tokens, price) < LEAST_OUTPUT:
@@ -174,14 +184,14 @@ class RunBudget:
     def settle(
         self, reservation: Reservation, usage: Usage | None, *, received: int | None = None, window: int | None = None
     ) -> Bill:
-        """Charge a reply: the greater of what the server reported and our own count.
+        """Close a reservation and charge the greater of the reported usage and the own count.
 
         Args:
-            usage: what the server reported; None for nothing.
-            received: our own count of the reply, tokens; None where it did not arrive: what the server does not report
-                costs as much as was reserved then.
-            window: tokens of the model's window; a figure above it and the limit on output is not believed. None for
-                no such bound.
+            usage: the usage that the server reported; None for none.
+            received: the own count of the reply in tokens. None if the reply did not arrive: a figure that the server
+                does not report is charged as reserved.
+            window: tokens of the model's window. A figure above the window plus the output limit counts as
+                impossible. None for no bound.
         """
         self._close(reservation)
         bill = bill_of(
@@ -205,7 +215,7 @@ class RunBudget:
         self.charged = self.charged.plus(charged)
 
     def charge(self, spent: Spent) -> None:
-        """Charge what was taken at another time, all at once; no cap refuses it."""
+        """Add recorded counts, tokens and costs; no cap applies."""
         for run_budget in self._line():
             for what in ("model_calls", "tool_calls", "context_ops", "children", "iterations", "steps"):
                 run_budget.counts[what] = run_budget.counts.get(what, 0) + getattr(spent, what)
@@ -215,23 +225,23 @@ class RunBudget:
             run_budget.estimated_tokens += spent.estimated_tokens
 
     def release(self, reservation: Reservation) -> None:
-        """Give a reservation back: the request never left, or the other side says that it took nothing."""
+        """Close a reservation without a charge: the request was not sent, or the server charged nothing."""
         self._close(reservation)
 
-    # -- what it comes to ---------------------------------------------------------------------------
+    # -- sums ---------------------------------------------------------------------------------------
 
     @property
     def tokens(self) -> int:
-        """Tokens that are charged or promised."""
+        """Tokens that are charged or reserved."""
         return self.charged.total_tokens + self.reserved_tokens
 
     @property
     def cost(self) -> float:
-        """USD that are charged or promised."""
+        """USD that are charged or reserved."""
         return (self.charged.cost_usd or 0.0) + self.reserved_cost
 
     def left(self) -> dict[str, Any]:
-        """What may still be taken, by budget field; the least of this account and those above."""
+        """Return the amounts left by budget field: the least of this run budget and its parents."""
         fields = {cap: min(a.budget_left(what, cap) for a in self._line()) for what, cap in COUNTED.items()}
         fields["max_iterations"] = self.budget_left("turns", "max_iterations")
         fields["max_total_tokens"] = min(max(0, a.budget.max_total_tokens - a.tokens) for a in self._line())
@@ -239,11 +249,11 @@ class RunBudget:
         return fields if steps is None else {**fields, "max_steps": steps}
 
     def budget_left(self, what: str, cap: str) -> int:
-        """How many of ``what`` this account alone has left."""
+        """Return how many of ``what`` are left in this run budget alone, under the budget field ``cap``."""
         return max(0, int(getattr(self.budget, cap)) - self.counts.get(what, 0))
 
     def spent(self, seconds: float) -> Spent:
-        """What was taken so far; open reservations are not in it."""
+        """Return the usage so far, without open reservations; ``seconds`` is the duration to report."""
         return Spent(
             model_calls=self.counts.get("model_calls", 0),
             input_tokens=self.counted.input_tokens,
@@ -263,22 +273,21 @@ class RunBudget:
         )
 
     def at_most(self) -> Spent:
-        """What this account will have taken once all that is on its way is cancelled: what was taken so far, and every
-        open reservation whole."""
+        """Return the usage after a cancellation of all open requests: each reservation counts as spent."""
         spent = self.spent(0.0)
-        promised = Tokens(
+        reserved = Tokens(
             input_tokens=self.reserved_input_tokens,
             output_tokens=self.reserved_tokens - self.reserved_input_tokens,
             cost_usd=self.reserved_cost or None,
         )
-        counted = self.counted.plus(promised)
+        counted = self.counted.plus(reserved)
         return spent.model_copy(
             update={
                 "input_tokens": counted.input_tokens,
                 "output_tokens": counted.output_tokens,
                 "cost_usd": counted.cost_usd,
                 "estimated_tokens": spent.estimated_tokens + self.reserved_tokens,
-                "charged": self.charged.plus(promised),
+                "charged": self.charged.plus(reserved),
             }
         )
 
@@ -291,37 +300,35 @@ class RunBudget:
         return tuple(line)
 
     def _affordable_output(self, input_tokens: int, price: Price | None) -> int:
-        room = self.budget.max_total_tokens - self.tokens - input_tokens
+        tokens = self.budget.max_total_tokens - self.tokens - input_tokens
         if price is not None:
             left = self.budget.max_cost_usd - self.cost - price.input_per_million * input_tokens / 1_000_000
             if left < 0:
                 return 0
             if price.output_per_million > 0:
-                room = min(room, int(left * 1_000_000 / price.output_per_million))
-        return max(0, room)
+                tokens = min(tokens, int(left * 1_000_000 / price.output_per_million))
+        return max(0, tokens)
 
-    def _why_not(self, input_tokens: int, price: Price | None) -> RunError:
+    def _exhausted(self, input_tokens: int, price: Price | None) -> RunError:
         for run_budget in self._line():
-            room = run_budget.budget.max_total_tokens - run_budget.tokens - input_tokens
-            if room < LEAST_OUTPUT:
-                return spent_out(
-                    "max_total_tokens", run_budget.budget.max_total_tokens, run_budget.tokens, input_tokens
-                )
+            limit = run_budget.budget.max_total_tokens
+            if limit - run_budget.tokens - input_tokens < LEAST_OUTPUT:
+                return spent_out("max_total_tokens", limit, run_budget.tokens, input_tokens)
         run_budget = min(self._line(), key=lambda each: each._affordable_output(input_tokens, price))
         return spent_out("max_cost_usd", run_budget.budget.max_cost_usd, round(run_budget.cost, 6), input_tokens)
 
 
 def counted_of(spent: Spent) -> Tokens:
-    """The best that is known of what was taken."""
+    """Return the counted tokens and cost of a usage."""
     return Tokens(input_tokens=spent.input_tokens, output_tokens=spent.output_tokens, cost_usd=spent.cost_usd)
 
 
-def spent_out(field: str, limit: float, taken: float, wanted: int | None = None) -> RunError:
-    """The error for a budget field that is used up."""
+def spent_out(field: str, limit: float, taken: float, request_tokens: int | None = None) -> RunError:
+    """Return the error for a used up budget field."""
     kind = "max_iterations" if field == "max_iterations" else "budget_exhausted"
     detail: dict[str, Any] = {"field": field, "limit": limit, "taken": taken}
     more = ""
-    if wanted is not None:
-        detail["request_tokens"] = wanted
-        more = f"; the next request has {wanted} tokens"
+    if request_tokens is not None:
+        detail["request_tokens"] = request_tokens
+        more = f"; the next request has {request_tokens} tokens"
     return RunError(kind, f"the budget's {field} is used up: {taken} of {limit}{more}", detail)

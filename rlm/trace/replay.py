@@ -303,7 +303,7 @@ class Recorded(RunBudget):
         """What the same request could take then, and one model call."""
         self.count("model_calls")
         taken_in, taken_out = reserving.get() or (input_tokens, most_output)
-        return self._promised(Reservation(taken_in, taken_out, price, self._line()))
+        return self._opened(Reservation(taken_in, taken_out, price, self._line()))
 
     def steps_left(self) -> None:
         """Any number: where the steps of a plan were stopped is in the record."""
