@@ -62,7 +62,7 @@ _DIGITS = {16: 8, 10: 6}
 
 
 def fence_of(label: str, *bodies: str, base: Literal[10, 16] = 16) -> str:
-    """Digits of the digest of what is shown that do not occur in it: what is fenced cannot close its fence.
+    """Return digits of the digest of a text that do not occur in the text, so that the text cannot close its fence.
 
     Args:
         label: of the block, or of all blocks that have this fence.
@@ -110,10 +110,10 @@ def _json_escape(match: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FencedText:
-    """One block of foreign text, before it has its fence.
+    """One block of a third party's text, before it has its fence.
 
-    ``body`` is what is shown, ``size`` the characters of the original, ``shown`` how many of them are shown where
-    that is not all. ``crlf``: every line of the original ends with CR LF.
+    ``body`` is the text that is shown, ``size`` the characters of the original, ``shown`` the number of them that are
+    shown where some are left out. ``crlf``: every line of the original ends with CR LF.
     """
 
     name: str
@@ -154,11 +154,11 @@ def rows_block(name: str, rows: Sequence[str]) -> FencedText:
 
 
 def row(label: str, value: Any, most: int | None = None) -> str:
-    """A value in one row, which it cannot leave: JSON has no line ends.
+    """Return a value in one row. It cannot leave the row, because JSON text has no line ends.
 
     Args:
-        label: what the value is called: one line.
-        most: characters of the value's JSON that are shown; where that is not all, it is said before them.
+        label: the name of the value, one line.
+        most: characters of the value's JSON that are shown; where some are left out, a note before them says so.
     """
     text = json_text(value)
     if most is None or len(text) <= most:
@@ -212,7 +212,7 @@ def _own_block(each: FencedRow) -> FencedText:
 
 
 def kind_of(value: Any) -> str:
-    """What a value is, for a label."""
+    """Return the kind of a value for a label, for example ``list of 3``."""
     if isinstance(value, list):
         return f"list of {len(value)}"
     if isinstance(value, dict):

@@ -1,8 +1,9 @@
-"""Relations that a catalog could have: proposed with the evidence for them, and accepted by nobody but the host.
+"""Relations that a catalog could have, proposed with their evidence. Only the host accepts them.
 
-Two things speak for a relation. Tools that were called together before: whoever needs the one will soon need the
-other. And parameters: what one tool must be given may be what another one finds. Nothing is learned silently; a
-proposal is a line of a file that a person reads, and that ``Catalog.add_relations`` takes.
+There are two kinds of evidence. Tools that were called together in earlier runs are likely to be needed together. And
+a required parameter of one tool may be a result of another: for example ``get_issue(project_key)`` and
+``list_projects``. Nothing is learned silently: a proposal is a line of a file that a person reads, and that
+``Catalog.add_relations`` takes.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ def _called_together(
 
 
 def _produced(known: Mapping[str, Unit]) -> Iterator[Proposal]:
-    """What a tool must be given, where the name of another one of the same origin says that it finds just that."""
+    """Yield the required parameters of a tool that another tool of the same origin finds, by its name."""
     finders: defaultdict[str, list[tuple[frozenset[str], str]]] = defaultdict(list)
     for id in sorted(known):
         words = _words(known[id].name)
@@ -131,9 +132,9 @@ def _produced(known: Mapping[str, Unit]) -> Iterator[Proposal]:
             finders[_origin(known[id])].append((words - _FINDS, id))
     for id in sorted(known):
         for name in _required(known[id]):
-            wanted = _words(name) - _GENERIC
+            expected = _words(name) - _GENERIC
             for words, target in finders[_origin(known[id])]:
-                if target != id and wanted and wanted <= words and name not in _required(known[target]):
+                if target != id and expected and expected <= words and name not in _required(known[target]):
                     because = f"{target} finds its parameter {name!r}"
                     yield Proposal(unit=id, relation="suggests", target=target, because=because)
 

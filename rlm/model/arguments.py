@@ -1,6 +1,7 @@
-"""What a caller gave for an argument, where it is what is wanted; else an error that names the argument.
+"""Check an argument of a public function and return it; otherwise raise an error that names the argument.
 
-Every function here raises ConfigurationError ``invalid_field``, with ``field`` in its detail.
+For example ``instance("policy", value, Policy)`` returns ``value`` where it is a policy. Every function here raises
+ConfigurationError ``invalid_field``, with ``field`` in its detail.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ T = TypeVar("T")
 _ONE = (str, bytes, bytearray, Mapping)
 
 
-def refuse(name: str, wanted: str, value: object) -> NoReturn:
-    """``name: wanted is wanted, not value``."""
-    raise ConfigurationError("invalid_field", f"{name}: {wanted} is wanted, not {_shown(value)}", {"field": name})
+def refuse(name: str, expected: str, value: object) -> NoReturn:
+    """Raise the error ``name: expected is wanted, not value``."""
+    raise ConfigurationError("invalid_field", f"{name}: {expected} is wanted, not {_shown(value)}", {"field": name})
 
 
 def instance(name: str, value: object, kind: type[T]) -> T:
@@ -32,10 +33,10 @@ def instance(name: str, value: object, kind: type[T]) -> T:
 
 def path_of(name: str, value: object) -> Path:
     """A path, whatever it says."""
-    given = os.fspath(value) if isinstance(value, str | os.PathLike) else None
-    if not isinstance(given, str):
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str):
         refuse(name, "a path", value)
-    return Path(given)
+    return Path(text)
 
 
 def checked_path(name: str, value: object) -> Path:
@@ -48,13 +49,13 @@ def checked_path(name: str, value: object) -> Path:
     return path if possible else refuse(name, "a path", value)
 
 
-def mapping(name: str, value: object, wanted: str = "a mapping") -> dict[str, Any]:
+def mapping(name: str, value: object, expected: str = "a mapping") -> dict[str, Any]:
     """A mapping from names."""
     if not isinstance(value, Mapping):
-        refuse(name, wanted, value)
+        refuse(name, expected, value)
     for key in value:
         if not isinstance(key, str):
-            refuse(name, f"{wanted} whose keys are names", value)
+            refuse(name, f"{expected} whose keys are names", value)
     return dict(value)
 
 
@@ -73,7 +74,7 @@ def several(name: str, value: Any) -> Iterable[Any]:
 
 
 def _shown(value: object) -> str:
-    """A plain value as it is, anything else by what it is."""
+    """Return a short repr of a plain value, and the type's name of anything else."""
     if value is None or isinstance(value, str | bytes | int | float):
         return repr(value)[:80]
     return type(value).__name__

@@ -1,4 +1,6 @@
-"""What every noun shares: frozen, closed, and clear about what is wrong with it."""
+"""The base class of nouns: frozen, closed to unknown fields, with errors that name the field and the remedy.
+
+For example ``Policy(budgte=5)`` raises an error that suggests ``budget``."""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from rlm.errors import ConfigurationError, RlmError, did_you_mean
 
 
 class _InnerProblem(ValueError):
-    """What is wrong inside a noun that stands in another one; the outer one tells it, with the whole path."""
+    """A problem inside a noun that stands in another noun. The outer noun raises it, with the whole path."""
 
     def __init__(self, field: str, kind: str, what: str) -> None:
         super().__init__(what)
@@ -55,8 +57,8 @@ class Noun(pydantic.BaseModel):
     @pydantic.field_validator("*", mode="before")
     @classmethod
     def _as_meant(cls, value: Any, info: pydantic.ValidationInfo) -> Any:
-        """Nothing is taken for what it was not meant as: pydantic would make 1 of True, 5 of "5", True of "yes" and
-        text of bytes."""
+        """Refuse values of another type. Without this check pydantic converts True to 1, "5" to 5, "yes" to True and
+        bytes to text."""
         kind = _kind(cls, info.field_name)
         if kind is float:
             if isinstance(value, _NO_NUMBERS):
@@ -111,17 +113,19 @@ class Noun(pydantic.BaseModel):
 
     @classmethod
     def subject(cls, fields: Mapping[str, Any]) -> str:
-        """How an error names the thing that it speaks of."""
+        """Return the name of this noun for an error message."""
         return cls.__name__
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy with some fields changed, checked like a new one; what was left to its default still is."""
+        """Return a copy with some fields changed. The copy is checked like a new noun; fields at their default stay
+        unset.
+        """
         if not update:
             return super().model_copy(deep=deep)
         fields = {name: getattr(self, name) for name in self.model_fields_set}
         known = type(self).model_fields
-        given = {**fields, **update}
-        return type(self)(**{(known[name].alias or name) if name in known else name: given[name] for name in given})
+        merged = {**fields, **update}
+        return type(self)(**{(known[name].alias or name) if name in known else name: merged[name] for name in merged})
 
 
 _NO_NUMBERS = (bool, str, bytes, bytearray)
@@ -132,7 +136,7 @@ _SEVERAL = (list, tuple, set, frozenset)
 
 @cache
 def _kind(noun: type[pydantic.BaseModel], field: str | None) -> type | None:
-    """What a field takes: ``float`` for numbers, ``bool``, ``str`` for all else; None where it takes anything."""
+    """Return the type that a field takes: ``float`` for numbers, ``bool``, or ``str``; None where it takes any type."""
     kind = noun.model_fields[str(field)].annotation
     kinds = {*(get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,))} - {type(None)}
     if kinds & {bytes, Any}:

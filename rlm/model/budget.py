@@ -1,4 +1,4 @@
-"""What a run may take, and what it took."""
+"""The budget of a run, and the amounts that the run spent."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ class Budget(Noun):
 
     @classmethod
     def of(cls, value: Budget | Mapping[str, Any] | None) -> Budget:
-        """A budget from what a caller wrote. Raises: ConfigurationError for a misspelt key, or for no mapping."""
+        """Return the budget in a caller's mapping. Raises: ConfigurationError for a misspelt key, or where it is no
+        mapping.
+        """
         if isinstance(value, Budget):
             return value
         return cls(**mapping("budget", {} if value is None else value, "a Budget or a mapping"))
@@ -77,14 +79,14 @@ class Tokens(Noun):
 
 
 class Spent(Noun):
-    """What a run took. ``model_calls`` are requests that left, each attempt for itself.
+    """The amounts that a run spent. ``model_calls`` counts the requests that were sent; each attempt counts.
 
-    ``input_tokens``, ``output_tokens`` and ``cost_usd`` are the best that is known: what servers reported, and our own
-    count (for money: by the price) where a server said nothing; ``estimated_tokens`` says how many of
-    ``input_tokens + output_tokens`` are not a server's. ``reported`` is the sum of what servers said. ``charged`` is
-    what the budget sees: reply by reply, the greater of the server's figure and our own. Of ``input_tokens``,
-    ``cached_input_tokens`` came from a provider's cache and ``written_input_tokens`` were written to one. ``cost_usd``
-    is None where no price is known. ``steps`` are those of plans, counted as in ``Budget.max_steps``.
+    ``input_tokens``, ``output_tokens`` and ``cost_usd`` are the best known figures: the servers' figures, and our own
+    count (for money: by the price) where a server reported nothing; ``estimated_tokens`` says how many of
+    ``input_tokens + output_tokens`` are not a server's. ``reported`` is the sum of the servers' figures. ``charged`` is
+    the amount that counts against the budget: reply by reply, the greater of the server's figure and our own. Of
+    ``input_tokens``, ``cached_input_tokens`` came from a provider's cache and ``written_input_tokens`` were written to
+    one. ``cost_usd`` is None where no price is known. ``steps`` are those of plans, counted as in ``Budget.max_steps``.
     ``seconds`` is wall time.
 
     Example: a server reports 900 + 20 for a request of 1,000 tokens by our count. ``input_tokens`` and

@@ -1,4 +1,6 @@
-"""What the rules are told of a unit: identity, attributes, relations and index words. No body, no handler."""
+"""The facts of a unit that the rules read: identity, attributes, relations and index words, without body and
+handler.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ def facts_of(unit: Unit) -> dict[str, Any]:
             "description": unit.description[:INDEXED_DESCRIPTION],
             "category": "\n".join(sorted({unit.category, unit.namespace, unit.server})).strip(),
             "parameters": " ".join(name for name, _ in parameters)[:INDEXED_PARAMETERS],
-            "explained": " ".join(said for _, said in parameters)[:INDEXED_PARAMETERS],
+            "explained": " ".join(kept for _, kept in parameters)[:INDEXED_PARAMETERS],
             "values": " ".join(value_words(unit.schema))[:INDEXED_PARAMETERS],
             "examples": "\n".join(unit.examples),
         },
@@ -66,14 +68,14 @@ ORDINARY: dict[str, Any] = {
     "triggers": [],
     "origin": "",
 }
-"""What the rules take for granted where nothing is said (``rlm_catalog:ordinary/1``)."""
+"""The values that the rules assume where a fact is missing (``rlm_catalog:ordinary/1``)."""
 
 
 def origin_of(unit: Unit) -> str:
-    """Which stranger a unit is from, in the host's own words: a server, a file, a list, a scope of skills.
+    """Return the third party that a unit comes from, as the host named it: a server, a file, a list, a scope of skills.
 
-    Empty for what the host wrote or vouches for. Nothing in the material can say so many origins: where the host
-    named its source, names in the material count for nothing.
+    The origin is empty for units that the host wrote or vouches for. Names in the material never make an origin where
+    the host named the source: one server cannot pass for many.
     """
     if unit.trust is Trust.HOST:
         return ""
@@ -85,11 +87,11 @@ def origin_of(unit: Unit) -> str:
 
 
 def said_of(unit: Unit) -> dict[str, Any]:
-    """``facts_of`` without what is ordinary or empty: a large batch is mostly that."""
+    """Return ``facts_of`` without ordinary and empty values, which are most of a large batch."""
     facts = facts_of(unit)
-    said = {key: value for key, value in facts.items() if key not in ORDINARY or ORDINARY[key] != value}
-    said["fields"] = {field: text for field, text in facts["fields"].items() if text}
-    return said
+    kept = {key: value for key, value in facts.items() if key not in ORDINARY or ORDINARY[key] != value}
+    kept["fields"] = {field: text for field, text in facts["fields"].items() if text}
+    return kept
 
 
 def parameter_words(schema: Mapping[str, Any] | None, depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -99,8 +101,8 @@ def parameter_words(schema: Mapping[str, Any] | None, depth: int = 0) -> Iterato
     properties = schema.get("properties")
     if isinstance(properties, Mapping):
         for name, inner in properties.items():
-            said = inner.get("description") if isinstance(inner, Mapping) else None
-            yield name, said if isinstance(said, str) else ""
+            kept = inner.get("description") if isinstance(inner, Mapping) else None
+            yield name, kept if isinstance(kept, str) else ""
             if isinstance(inner, Mapping):
                 yield from parameter_words(inner, depth + 1)
     yield from parameter_words(schema.get("items"), depth + 1)

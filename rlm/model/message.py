@@ -49,8 +49,8 @@ class Message(Noun):
     """One message of a conversation, as the host holds it.
 
     ``content`` is its text, as far as the rules may look at it. ``body`` is the JSON text of the provider's own
-    message, where that says more than a role and a text: it is sent as it is. ``role`` says whose it is: a message of
-    role ``user`` that only carries results of tools is a tool's.
+    message, where that says more than a role and a text: it is sent as it is. ``role`` names the speaker. For example
+    a message of role ``user`` that only carries results of tools is the tool's.
     """
 
     role: str
@@ -79,7 +79,7 @@ class Message(Noun):
 
     @cached_property
     def form(self) -> Form:
-        """Whose form the body has."""
+        """The provider whose form the body has."""
         return form_of(self.sent) if self.body else ""
 
     @property
@@ -138,7 +138,7 @@ def in_form(messages: Iterable[Message], wire: str) -> None:
 
 
 def form_of(message: Mapping[str, Any]) -> Form:
-    """Whose form a message has."""
+    """Return the provider whose form a message has."""
     forms: tuple[Form, ...] = ("openai", "anthropic")
     return next((form for form in forms if _marks(message, form)), "")
 
@@ -152,11 +152,11 @@ def _marks(message: Mapping[str, Any], form: str) -> set[str]:
     return fields | {str(message.get("type"))} & ITEMS.keys() | types & OPENAI_PARTS
 
 
-def _message(index: int, given: Any) -> Message:
-    if isinstance(given, Message):
-        given = given.sent
+def _message(index: int, entry: Any) -> Message:
+    if isinstance(entry, Message):
+        entry = entry.sent
     try:
-        message = _plain(index, given)
+        message = _plain(index, entry)
     except RecursionError:
         raise _bad_message(index, "holds itself, or is nested too deeply") from None
     if not isinstance(message, dict):
@@ -195,7 +195,7 @@ def _check(index: int, role: str, message: Mapping[str, Any]) -> None:
 
 
 def _meant(message: Mapping[str, Any]) -> str:
-    """What a misspelt field may be."""
+    """Return the field that a misspelt one may stand for."""
     known = ("role", "content", "tool_calls", "tool_call_id")
     hints = ((field, did_you_mean(field, known)) for field in message if field not in known)
     return next((f", not {field!r}{hint}" for field, hint in hints if hint), "")
@@ -225,7 +225,7 @@ def _parts(message: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _speaker(role: str, message: Mapping[str, Any]) -> str:
-    """Whose words the text of a message is: results of tools are never the user's."""
+    """Return the speaker of a message's text. Results of tools are never the user's text."""
     kinds = [part.get("type") for part in _parts(message)]
     carries = any(kind in RESULT_BLOCKS for kind in kinds)
     return "tool" if role == "user" and carries and not _text_of(message) else role

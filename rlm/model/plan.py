@@ -1,4 +1,4 @@
-"""The nouns of plans: what may be named, what is wrong, what it may cost, how it ended."""
+"""The nouns of plans: names that are allowed, problems, costs and endings."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Lengths = Annotated[dict[str, int | None], pydantic.BeforeValidator(_lengths)]
 
 
 class PlanLimits(Noun):
-    """How large a plan may be.
+    """The limits on the size of a plan.
 
     ``max_steps`` counts the steps of all bodies. ``max_nesting`` is how deep bodies may stand in bodies; the steps
     of the plan itself are at 0. ``max_items`` is the host's word for the longest list that a ``map`` will meet: a
@@ -62,7 +62,7 @@ class PlanLimits(Noun):
 
 
 class Frame(Noun):
-    """What a plan may name, and where it stands.
+    """The names that a plan may use, and the place where it runs.
 
     Args:
         inputs: names for ``{"input": name}``, or a mapping from names to lengths of lists.
@@ -73,7 +73,7 @@ class Frame(Noun):
         actions: the actions of a context, with the JSON Schema of their arguments.
         variables: names that earlier turns of the run bound, or a mapping as for ``inputs``.
         limits: how large the plan may be.
-        child: what the plan that an ``rlm`` step gives to its child may name; None: ``rlm`` takes no plan.
+        child: the frame of a plan that an ``rlm`` step hands to its child; None: ``rlm`` takes no plan.
     """
 
     inputs: Lengths = {}
@@ -104,7 +104,7 @@ class PlanProblem(Noun):
     """One thing that is wrong with a plan.
 
     ``path`` is where (``steps[2].args.base``; empty for the reply as a whole), ``kind`` one word, ``message`` a
-    sentence, ``expected`` and ``got`` what was wanted and what stands there, both short.
+    sentence, ``expected`` and ``got`` are short texts: the value that fits, and the value in the plan.
     """
 
     path: str
@@ -170,12 +170,12 @@ class Prices(Noun):
 
 
 class Estimate(Noun):
-    """What a plan may cost at most.
+    """The most that a plan may cost.
 
     ``iterations`` are planner turns that it makes necessary: one for each child that plans for itself and, after
     ``observe``, one more. Such a child is counted at the least that it takes, one turn and one request. ``depth`` is
     how deep children go. ``tokens`` and ``cost_usd`` are None without prices. ``unbounded`` names the steps that
-    run over a list of which nobody knows the length; they are counted as one item. ``dearest`` names, for each
+    run over a list of unknown length; they are counted as one item. ``dearest`` names, for each
     measure that is not 0, the step of the plan that takes most.
     """
 
@@ -214,7 +214,7 @@ class Observe:
 class Failed:
     """A step of the plan failed and ended it.
 
-    ``error`` is an error as data, ``path`` the step, ``bound`` what was bound until then. ``terminal``: nothing of
+    ``error`` is an error as data, ``path`` the step, ``bound`` the variables bound until then. ``terminal``: nothing of
     the run may go on (budget, deadline), so there is no use in another plan.
     """
 

@@ -1,4 +1,4 @@
-"""What the host allows, asks for and can afford."""
+"""The policy of the host: permissions, selections and limits of one compile."""
 
 from __future__ import annotations
 
@@ -26,18 +26,20 @@ Strings: TypeAlias = frozenset[str] | set[str] | list[str] | tuple[str, ...]
 
 
 class Mode(enum.StrEnum):
-    """``compiled``: what the evidence asks for. ``all_tools``: every eligible tool, through the same rules."""
+    """``compiled``: the units that the evidence supports. ``all_tools``: every eligible tool, through the same
+    rules.
+    """
 
     COMPILED = "compiled"
     ALL_TOOLS = "all_tools"
 
 
 class Policy(Noun):
-    """The host's word for one compile. Nothing in a catalog, a query or a reply can change it.
+    """The host's decisions for one compile. Nothing in a catalog, a query or a reply can change them.
 
     ``capabilities``, ``withheld``, ``scope``, ``denied`` and ``disabled`` are patterns over ids: ``*`` stands for any
-    characters (``tool:github/*``). ``capabilities`` unset grants what the host itself registered and nothing
-    that was imported; what is ``withheld`` is not granted, whatever else is said; ``scope`` unset is everything.
+    characters (``tool:github/*``). Without ``capabilities``, units that the host registered are granted and
+    imported units are not. A ``withheld`` capability is never granted. Without ``scope``, every unit is in scope.
     ``selected`` are ids. ``floor`` is in shares of one word that no other unit has; from the sixth candidate on,
     ``relative_floor`` is the least share of the best score, and each place that is taken asks a hundredth of it more
     (0: none does). Where not even the best unit reaches ``abstain``, words bring in nothing: a text that asks for no
@@ -70,7 +72,7 @@ class Policy(Noun):
     tokenizer: str = DEFAULT_TOKENIZER
     rules: Path | None = None
 
-    if TYPE_CHECKING:  # what may be given; the fields above say what is kept
+    if TYPE_CHECKING:  # the types that a caller may pass; the fields above have the types that are kept
 
         def __init__(
             self,
@@ -98,11 +100,11 @@ class Policy(Noun):
     def explain(cls, problem: pydantic.ValidationError, fields: Mapping[str, Any]) -> RlmError:
         first = problem.errors(include_url=False, include_context=False)[0]
         if first["loc"][:1] == ("mode",):
-            given = str(fields.get("mode"))
+            mode = str(fields.get("mode"))
             return ConfigurationError(
                 "invalid_prompt_compile_mode",
-                f"mode {given!r} is none of {', '.join(Mode)}{did_you_mean(given, list(Mode))}",
-                {"field": "mode", "given": given, "known": [mode.value for mode in Mode]},
+                f"mode {mode!r} is none of {', '.join(Mode)}{did_you_mean(mode, list(Mode))}",
+                {"field": "mode", "given": mode, "known": [mode.value for mode in Mode]},
             )
         return super().explain(problem, fields)
 

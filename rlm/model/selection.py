@@ -1,4 +1,4 @@
-"""What the rules decided, and why."""
+"""The decisions of the rules for one compile, with their reasons."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rlm.model.turn import PackingClass
 
 
 class State(enum.StrEnum):
-    """Where a unit ended up in one compile; every unit is in exactly one state."""
+    """The state of a unit in one compile. Every unit is in exactly one state."""
 
     ACTIVE = "active"
     PACKED_OUT = "packed_out"
@@ -93,10 +93,10 @@ class Chosen:
 class Selection:
     """The rules' answer to one compile.
 
-    ``chosen`` is in the order of admission. ``rejected`` has the roots that were turned away, ``nonviable``
+    ``chosen`` is in the order of admission. ``rejected`` has the roots that did not get in, ``nonviable``
     units whose requirements cannot be met, ``ranked`` the evidence candidates with their scores in
     thousandths, best first; ``raised`` has what moved some of them that are not active, beyond their own evidence.
-    What stands in none of them is explained when it is asked for.
+    A unit in none of them is explained on request.
     """
 
     chosen: tuple[Chosen, ...]

@@ -1,4 +1,4 @@
-"""What a catalog holds at one moment."""
+"""The content of a catalog at one revision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a compile costs, in tokens."""
+"""The tokens of one compile, by stage."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ class TokenLedger(Noun):
     """Tokens by stage; the stages add up to ``total``, and ``total`` is at most ``limit``.
 
     ``task`` is the user's text and the conversation, ``pinned`` to ``frontier`` are the units by class (with
-    ``headings``), ``framing`` what the provider adds around messages and native tools. ``exact`` is true where
-    every stage but ``framing`` is the tokenizer's own count of the text that is sent; native tool arrays and
+    ``headings``), ``framing`` the tokens that the provider adds around messages and native tools. ``exact`` is true
+    where every stage but ``framing`` is the tokenizer's own count of the text that is sent; native tool arrays and
     framing are always estimates, on the high side. Of a message in a provider's own form the JSON is counted; images,
     documents and sounds are estimated, and the ledger is not exact then.
     """

@@ -1,4 +1,4 @@
-"""What one compile is about: the text of this turn and everything else that is evidence."""
+"""The input of one compile: the text of this turn and all other evidence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_TEXTS = {"needs": 256, "history": 1_000}
 
 
 class PackingClass(enum.StrEnum):
-    """What packing must respect, strongest first."""
+    """The classes of units that packing respects, strongest first. For example a pinned unit is never dropped."""
 
     PINNED = "pinned"
     MANDATORY = "mandatory"
@@ -107,10 +107,10 @@ Scores = Annotated[tuple[tuple[str, tuple[tuple[str, float], ...]], ...], pydant
 class CompileInput(Noun):
     """The input of one compile.
 
-    ``text`` is what the user says now; prose negation is read in it and nowhere else. ``messages`` is the
-    conversation before it, or up to it where it is the last of them; ``tail`` is what came after it: shown, and no
-    evidence. ``signals``, ``sensors``, ``admitted`` and ``retained`` come from the host; ``needs`` may come from a
-    model: evidence, never authority.
+    ``text`` is the user's present text; prose negation is read in it and nowhere else. ``messages`` is the
+    conversation before it, or up to it where it is the last of them; ``tail`` holds the messages after it: they are
+    shown, and are no evidence. ``signals``, ``sensors``, ``admitted`` and ``retained`` come from the host; ``needs``
+    may come from a model: evidence, never authority.
     """
 
     text: str = ""
@@ -151,10 +151,10 @@ class CompileInput(Noun):
 
 
 def turn_of(text: str | None, messages: Any, tail: Any = (), **evidence: Any) -> CompileInput:
-    """A turn from what a caller wrote: a text, a conversation, or both, and what came after the text.
+    """Return the input of a compile from a text, a conversation, or both.
 
-    Without a text it is the last user message that has one; what follows that one in the conversation came after the
-    text. Results of tools are no text of the user, whoever carries them.
+    Without a text, the last user message that has one is the text, and the messages behind it are the tail. Results
+    of tools are never the user's text, whichever message carries them.
 
     Raises:
         ConfigurationError: ``no_text`` where there is neither, or no user message to take the text from.

@@ -1,4 +1,4 @@
-"""The unit: what a model may be shown."""
+"""The unit: one thing that a model may see, such as a tool, a skill or an instruction."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Activation(enum.StrEnum):
 
 
 class Trust(enum.StrEnum):
-    """Who wrote the text. Only text of trust ``host`` may stand in a provider's system place."""
+    """The trust in the author of a unit. Only text of trust ``host`` may stand in a provider's system place."""
 
     HOST = "host"
     STRANGER = "stranger"
@@ -97,7 +97,7 @@ class Representation(Noun):
 
 
 class Provenance(Noun):
-    """Where a unit came from: ``source`` names the call, file, package or server."""
+    """The source of a unit: ``source`` names the call, file, package or server."""
 
     source: str = "host"
     digest: str | None = None
@@ -264,7 +264,7 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
 
         @cached_property
         def server(self) -> str:
-            """What stands before the name: a server, a package, or an empty string."""
+            """The part before the name: a server, a package, or an empty string."""
             return self.path.rpartition("/")[0]
 
         @property

@@ -16,18 +16,18 @@ def installed(package: str) -> str | None:
         return None
 
 
-def satisfies(version: str, wanted: str) -> bool:
+def satisfies(version: str, clauses: str) -> bool:
     """Return whether a version is in a range such as ``>=2.3,<3``.
 
     Args:
         version: ``2.3.1``; what follows the numbers (``rc1``) is not compared.
-        wanted: clauses with ``>=``, ``<=``, ``==``, ``<`` or ``>``, all of which hold; others count as held.
+        clauses: comparisons with ``>=``, ``<=``, ``==``, ``<`` or ``>``, all of which hold; others count as held.
 
     Example:
         >>> satisfies("1.30.0", ">=2.3,<3"), satisfies("2.10", ">=2.3,<3")
         (False, True)
     """
-    return all(_holds(version, *found.groups()) for found in map(_CLAUSE.fullmatch, wanted.split(",")) if found)
+    return all(_holds(version, *found.groups()) for found in map(_CLAUSE.fullmatch, clauses.split(",")) if found)
 
 
 def _holds(version: str, sign: str, bound: str) -> bool:

@@ -1,8 +1,9 @@
-"""What each wire format refuses of a tool and of a reply's schema: one table, from the vendors' own pages. Pure data.
+"""One table of the limits of each wire format for tools and for a reply's schema, from the vendors' own pages. Pure
+data.
 
-One tool that a provider refuses spoils the whole request (HTTP 400), so a request never holds one: what can be mended
-without loss is mended in the copy that is sent (``rlm.model.wire_schema``), what cannot is left out by the rules
-with the reason ``refused_by_wire``. The executor keeps the full schema in either case.
+One tool that a provider refuses spoils the whole request (HTTP 400), so a request never holds one. A tool that can be
+mended without loss is mended in the copy that is sent (``rlm.model.wire_schema``). For any other tool the rules reject
+the unit with the reason ``refused_by_wire``. The executor keeps the full schema in either case.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Wire names: what a unit is called in a request.
+"""Wire names: the name of a unit in a request.
 
 Providers accept function names of 1 to 64 letters, digits, ``_`` and ``-``. A name that is one already stays
 as it is; any other becomes a legible stem with a digest of the id behind it. The name of a unit never

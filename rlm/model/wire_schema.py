@@ -1,7 +1,7 @@
 """A tool as one wire takes it: the schema and the description that are sent in place of its own. Pure.
 
-Nothing here widens what a tool may be called with: the executor checks arguments against the full schema. The copy
-that is sent says less where the wire cannot take more, and a sentence in the description says the rest.
+The copy never allows more arguments than the tool: the executor checks them against the full schema. Where the wire
+takes less, the copy says less, and a sentence in the description says the rest.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MAPPING = (dict, Mapping)
 
 @dataclass(frozen=True)
 class WireTool:
-    """What is sent of one tool.
+    """The part of a tool that is sent.
 
     Attributes:
         schema: the parameters; to be read only.
@@ -64,7 +64,7 @@ class WireTool:
 
 
 def wire_tool(unit: Unit, limits: WireLimits) -> WireTool:
-    """What is sent of a tool within ``limits``; made once for each content of a unit."""
+    """Return the schema and description of a tool within ``limits``. They are made once for each content of a unit."""
     key = (unit.digest, limits.name)
     made = _made.get(key)
     if made is None:
@@ -279,7 +279,7 @@ class _Mending:
     # -- the description ----------------------------------------------------------------------------
 
     def _description(self) -> str:
-        """The description with what the schema could not say, within the wire's length."""
+        """Return the description with the sentences that replace parts of the schema, within the wire's length."""
         own, most = self._unit.description, self._limits.description
         more = " ".join(self._sentences)
         if most is not None and len(more) > most // 2:
@@ -347,7 +347,7 @@ def cut(text: str, most: int) -> str:
 
 
 def looked_up(root: Any, reference: str) -> Any:
-    """What a ``$ref`` into the same document leads to; None where that is nothing."""
+    """Return the value that a ``$ref`` into the same document leads to, or None."""
     if reference == "#":
         return root
     if not reference.startswith("#/"):

@@ -1,7 +1,7 @@
 """How many tokens a text has.
 
 Counts are a tokenizer's own where its vocabulary is on this machine, and otherwise an estimate on the high side:
-``TokenCounter.exact`` says which. Nothing is loaded before the first counter is asked for.
+``TokenCounter.exact`` says which. Nothing is loaded before the first call of ``counter``.
 
 Blocks that are ``additive`` have, one after the other, as many tokens as one by one.
 """
@@ -87,7 +87,7 @@ def additive(block: str) -> bool:
 
     It begins with ``#`` or ``<`` and ends with a line end. Both tokenizers first cut a text by a pattern, in which
     a line end takes white space and marks before it along, and slashes and line ends after it, but never one of
-    these two characters: so there is a cut wherever two blocks meet, and neither side looks at the other. What is
+    these two characters: so there is a cut wherever two blocks meet, and neither side looks at the other. The text
     in between, white space before the line end included, does not matter.
     """
     return block[:1] in ("#", "<") and block[-1:] == "\n"

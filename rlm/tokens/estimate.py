@@ -1,7 +1,7 @@
-"""How many tokens a text has at most, about, where no vocabulary is at hand.
+"""An estimate of the most tokens that a text has, for machines without a vocabulary.
 
 Made to err on the high side, for any text in any script: a text should not have more tokens than this says, under
-``cl100k_base`` or ``o200k_base``. What it rests on is how byte-pair encoding ends: no two neighbours remain that
+``cl100k_base`` or ``o200k_base``. It rests on the end state of byte-pair encoding: no two neighbours remain that
 would be one token together. Nearly every pair of small letters is a token, so single letters do not stand side by
 side, and a word of n letters has at most some 2n/3 tokens. Common words and runs of marks are known to be one. Three
 digits are one, other marks and capitals count one each, and anything else its UTF-8 bytes, less what a few scripts

@@ -1,7 +1,7 @@
 """Exact token counts, from a vocabulary that is already on this machine. Nothing is ever downloaded.
 
-A vocabulary is looked for in tiktoken's own cache directory, then among the data files of the package
-``bpe-openai``, whose code is not run. Wherever it lies, it counts only with the digest that tiktoken expects.
+A vocabulary is searched in tiktoken's own cache directory, then among the data files of the package
+``bpe-openai``; the code of that package is not run. A file counts only with the digest that tiktoken expects.
 """
 
 from __future__ import annotations
@@ -137,19 +137,19 @@ def exact(vocabulary: Vocabulary) -> Exact | None:
 
 
 def source_of(vocabulary: Vocabulary) -> str | None:
-    """Where ``exact`` would have a vocabulary from, None where it could not. Some hundredths of a second."""
+    """Return the place of the vocabulary that ``exact`` would use, or None. It takes some hundredths of a second."""
     if importlib.util.find_spec("tiktoken") is None:
         return None
     return next((source for source, _ in _right(vocabulary)), None)
 
 
 def _ranks(data: bytes) -> dict[bytes, int]:
-    """The tokens of a file whose digest was right: one a line in Base64, with its rank, which counts the lines."""
+    """Return the tokens of a verified file: one a line in Base64, with its rank, which is the number of the line."""
     return {binascii.a2b_base64(line.partition(b" ")[0]): rank for rank, line in enumerate(io.BytesIO(data))}
 
 
 def _right(vocabulary: Vocabulary) -> Iterator[tuple[str, bytes]]:
-    """What is found and has the digest that it must have, each with where it was."""
+    """Yield the vocabularies that have the expected digest, each with its place."""
     return (
         (source, data) for source, data in _found(vocabulary) if hashlib.sha256(data).hexdigest() == vocabulary.sha256
     )
@@ -171,7 +171,7 @@ def _found(vocabulary: Vocabulary) -> Iterator[tuple[str, bytes]]:
 
 
 def _tiktoken_cache(url: str) -> Path | None:
-    """Where tiktoken keeps what it once downloaded; the rules of ``tiktoken.load.read_file_cached``."""
+    """Return tiktoken's folder of downloads, by the rules of ``tiktoken.load.read_file_cached``."""
     directory = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
     if directory is None:
         directory = str(Path(tempfile.gettempdir()) / "data-gym-cache")
