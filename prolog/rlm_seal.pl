@@ -83,7 +83,7 @@ violation(Args, Shown, _, packing, Id, mandatory) :-
     \+ get_assoc(Id, Shown, _).
 violation(Args, _, _, packing, budget, Total) :-
     Total = Args.total,
-    Total > Args.limit.
+    Total > Args.token_limit.
 
 shown(Args, Id, Unit) :-
     member(Unit, Args.shown),

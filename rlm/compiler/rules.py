@@ -177,7 +177,7 @@ def seal_args(
         "extra": extra,
         "obliged": obliged,
         "total": total,
-        "limit": policy.limit,
+        "token_limit": policy.limit,
         **policy_args(policy),
         **reach.args(snapshot),
     }

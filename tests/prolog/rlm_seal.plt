@@ -6,7 +6,7 @@
 
 laws(Changes, Laws) :-
     Args = _{ shown: [], pinned: [], capabilities: null, withheld: [], scope: null, denied: [], disabled: [], extra: [],
-              obliged: [], total: 1, limit: 10 }.put(Changes),
+              obliged: [], total: 1, token_limit: 10 }.put(Changes),
     seal(Args, Reply),
     findall(Law, ( member(V, Reply.violations), get_dict(law, V, Law) ), Laws).
 
@@ -61,7 +61,7 @@ test(rule_breaches_come_in_the_order_of_the_laws, Ls == ['L1', 'L2', 'L3', 'L4',
 breaches(Specs, Changes, Rows) :-
     shown(Specs, Units),
     Args = _{ shown: Units, pinned: [], capabilities: null, withheld: [], scope: null, denied: [], disabled: [],
-              extra: [], obliged: [], total: 1, limit: 10 }.put(Changes),
+              extra: [], obliged: [], total: 1, token_limit: 10 }.put(Changes),
     seal(Args, Reply),
     findall(L-U-O, member(_{law: L, unit: U, other: O}, Reply.violations), Rows).
 
