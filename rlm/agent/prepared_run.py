@@ -16,7 +16,7 @@ from rlm.errors import ConfigurationError
 from rlm.model.turn import CompileInput, turn_of
 from rlm.model.unit import Unit
 from rlm.sending.cancel import CancelToken
-from rlm.skills.bundle import standing_units
+from rlm.skills.bundle import pinned_units
 from rlm.skills.profile import Profile
 from rlm.tools.grant import Grant
 from rlm.trace.replay import Replay
@@ -50,7 +50,7 @@ def prepare(query: str, context: Any, options: Options, *, planned: bool) -> Pre
     known = () if catalog is None else tuple(tool for tool in catalog.registry if tool.id not in ids)
     toolbox = Toolbox((*given, *known), options.bindings)
     extra_pinned = (
-        *standing_units(Profile.of(options.skills, disable=options.disable)),
+        *pinned_units(Profile.of(options.skills, disable=options.disable)),
         *instruction_units(options.instruction, options.instruction_files),
     )
     said = {} if options.authority is None else {"authority": options.authority}

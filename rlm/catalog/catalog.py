@@ -438,10 +438,10 @@ class Catalog:
         Raises:
             ConfigurationError: ``unknown_skill``; CatalogError: as ``add``.
         """
-        from rlm.skills.bundle import standing_units
+        from rlm.skills.bundle import pinned_units
         from rlm.skills.profile import Profile
 
-        return self.add(*standing_units(Profile.of(profile)), replace=replace)
+        return self.add(*pinned_units(Profile.of(profile)), replace=replace)
 
     def _apply(self, units: dict[str, Unit]) -> None:
         before = self._units

@@ -49,7 +49,7 @@ def check(
         for code in sorted(shared):
             first = next(found for entry in library.entries for found in entry.findings if found.code == code)
             meaning = FINDINGS[code]
-            show.line(f"{first.level.value}, for {counts[code]:,} skills: {meaning.what}; {meaning.fix}")
+            show.line(f"{first.level.value}, for {counts[code]:,} skills: {meaning.problem}; {meaning.fix}")
         show.line(f"{path}: {counted(len(library.skills), 'good skill')}")
     refused = len(library.refused)
     if refused:

@@ -1,7 +1,7 @@
-"""SKILL.md packages: confined reading, one strict parse, findings, lazy resources.
+"""SKILL.md packages: confined reading, one strict parse, findings, and resources that are read on request.
 
-Every byte is read as if a stranger meant harm, and every author is told what to mend. Nothing here registers,
-chooses or shows anything: ``rlm.catalog.skills`` makes units of what was loaded, and the compiler does the rest.
+Every file is read as hostile input, and every finding names a remedy. No code here registers, selects or shows a
+skill: ``rlm.catalog.skills`` makes units of loaded skills, and the compiler decides about them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""The pinned skills of a profile, as units: read through the loader, checked against their pins.
+"""The pinned skills of a profile as units, read through the loader and checked against their pins.
 
-The bundled skills are ordinary packages in the library's own folder, and ordinary units once they are here. What
-makes them permanent is the host's profile, not anything in their files.
+The bundled skills are ordinary packages in the library's own folder, and they become ordinary units. The host's
+profile pins them; no text of their files can.
 
-Their text names no tool. Where one of them has a use for a tool, it *suggests* it: the compiler then shows the tool,
-with its own description, where the host registered it and the capability is granted, and says nothing of it
-where not.
+Their text names no tool. A bundled skill that has a use for a tool *suggests* it. The compiler then shows the tool
+with its own description where the host registered it and granted its capability. Otherwise nothing mentions the tool.
 """
 
 from __future__ import annotations
@@ -28,50 +27,56 @@ SUGGESTS: Mapping[str, tuple[str, ...]] = {
     "rlm-recurse": ("tool:rlm_subagent",),
     "rlm-constraints": ("tool:solve_constraints",),
 }
-"""What the bundled skills have a use for."""
+"""The tools that a bundled skill suggests, by the name of the skill."""
 
 CATEGORY = "rlm"
 SCOPE = "bundled"
 _FIRST = 1000
-"""Priority of the first bundled skill: they open the system text, always in the same order."""
+"""Priority of the first bundled skill. The bundled skills come first in the system text, always in the same order."""
 
 _VERSION = 12
 _log = logging.getLogger("rlm.skills")
 
 
 @dataclass(frozen=True)
-class Standing:
-    """The pinned units of a profile, and what there is to say of those that lost their pin, by id."""
+class ProfileUnits:
+    """The pinned units of a profile, and for each pin that no longer holds (``lost``) the reason, by id."""
 
     units: tuple[Unit, ...]
     lost: Mapping[str, Finding] = field(default_factory=dict)
 
 
-def standing_units(profile: Profile | None = None) -> tuple[Unit, ...]:
-    """The pinned units of a profile (the default one if not given), in its order.
+def pinned_units(profile: Profile | None = None) -> tuple[Unit, ...]:
+    """Return the pinned units of a profile, in its order.
 
-    Files are read the first time, and again only when they changed.
+    A file is read once, and again after it changed.
+
+    Args:
+        profile: the profile; None for the default one.
     """
-    return standing(profile).units
+    return profile_units(profile).units
 
 
-def standing(profile: Profile | None = None) -> Standing:
-    """As ``standing_units``, with the pins that no longer hold.
+def profile_units(profile: Profile | None = None) -> ProfileUnits:
+    """Return the pinned units of a profile, and the pins that no longer hold.
 
-    A file that is not the one that was pinned, or is gone, is left out and told: the host meant another text.
+    A file that is missing, or that differs from its pin, is left out and reported: the host vouched for another text.
+
+    Args:
+        profile: the profile; None for the default one.
     """
     units: list[Unit] = []
     lost: dict[str, Finding] = {}
     for item in (profile or _default()).pinned:
-        found = _unit_of(item) if isinstance(item, Pin) else _pinned(item)
-        if isinstance(found, Unit):
-            units.append(found)
+        unit = _unit_of(item) if isinstance(item, Pin) else _pinned(item)
+        if isinstance(unit, Unit):
+            units.append(unit)
         else:
-            lost[item.id] = found
-    return Standing(tuple(units), lost)
+            lost[item.id] = unit
+    return ProfileUnits(tuple(units), lost)
 
 
-_kept: dict[Pin, tuple[tuple[int, ...], Unit | Finding]] = {}
+_units: dict[Pin, tuple[tuple[int, ...], Unit | Finding]] = {}
 _profiles: list[Profile] = []
 
 
@@ -83,23 +88,23 @@ def _default() -> Profile:
 
 def _unit_of(pin: Pin) -> Unit | Finding:
     folder = pin.path or resources.skills_dir() / pin.name
-    seen = _signature(folder)
-    known = _kept.get(pin)
-    if known is None or known[0] != seen:
-        known = _kept[pin] = (seen, _read(pin, folder))
+    signature = _signature(folder)
+    known = _units.get(pin)
+    if known is None or known[0] != signature:
+        known = _units[pin] = (signature, _read(pin, folder))
         if isinstance(known[1], Finding):
             _log.warning("%s is not pinned any more: %s (%s)", pin.id, known[1].message, known[1].fix)
     return known[1]
 
 
 def _signature(folder: Path) -> tuple[int, ...]:
-    """What changes when the file does; empty where there is none."""
+    """Return numbers that change when the file does; empty where there is no file."""
     file = folder if folder.is_file() else folder / "SKILL.md"
     try:
-        told = os.stat(file)
+        status = os.stat(file)
     except OSError:
         return ()
-    return (told.st_ino, told.st_size, told.st_mtime_ns, told.st_ctime_ns)
+    return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _read(pin: Pin, folder: Path) -> Unit | Finding:
@@ -110,27 +115,27 @@ def _read(pin: Pin, folder: Path) -> Unit | Finding:
     skill = next((skill for skill in skills if skill.digest == pin.digest), None)
     if skill is not None:
         return _unit(pin, skill)
-    there = f"sha256 {skills[0].digest[:_VERSION]}" if skills else "no skill"
-    said = f"pinned is sha256 {pin.digest[:_VERSION]}, and there is {there}"
-    return finding("changed", said, fix=f"restore {folder}, or pin what is there: Profile(skills=[Path(...)])")
+    current = f"sha256 {skills[0].digest[:_VERSION]}" if skills else "no skill"
+    detail = f"pinned is sha256 {pin.digest[:_VERSION]}, and there is {current}"
+    return finding("changed", detail, fix=f"restore {folder}, or pin what is there: Profile(skills=[Path(...)])")
 
 
 def _unit(pin: Pin, skill: Skill) -> Unit:
-    ours = pin.path is None
+    is_bundled = pin.path is None
     return Unit(
         pin.id,
         description=skill.package.description,
         content=skill.package.body,
-        category=CATEGORY if ours else "",
-        suggests=SUGGESTS.get(pin.name, ()) if ours else (),
+        category=CATEGORY if is_bundled else "",
+        suggests=SUGGESTS.get(pin.name, ()) if is_bundled else (),
         version=skill.digest[:_VERSION],
         activation=Activation.ALWAYS,
-        priority=_FIRST - list(BUNDLED).index(pin.name) if ours else 100,
+        priority=_FIRST - list(BUNDLED).index(pin.name) if is_bundled else 100,
         trust=Trust.HOST,
         provenance=Provenance(source=skill.source, digest=skill.digest),
     )
 
 
 def _pinned(unit: Unit) -> Unit:
-    """A unit of the host's own, pinned."""
+    """Return one of the host's own units, pinned."""
     return unit if unit.pinned else unit.model_copy(update={"activation": Activation.ALWAYS})

@@ -1,10 +1,10 @@
-"""The only place of this room that opens anything: below a root that the host gave, and nowhere else.
+"""The only module of this package that opens files. It opens them below a root that the host named, and nowhere else.
 
-The root is resolved once. From there every component is opened by its own name in the folder before it, without
-following links, so nothing that is exchanged on the way can lead elsewhere. A link is read as text and its target
-walked in the same way; one that leaves the allowed folder is refused. The file itself is opened by ``rlm.files``, as
-every other one: only a regular file within the size limit is read, at most that many bytes, and nothing is ever
-written or run. A file with further names (hard links) outside of the root is refused like a link that leads out.
+The root is resolved once. From there, each component is opened by its own name in the folder before it, without
+following links. So an exchange on the way cannot lead elsewhere. A link is read as text and its target is walked in
+the same way; a link that leaves the allowed folder is refused. ``rlm.files`` opens the file itself: a regular file
+only, within the size limit. No file is written or run. A file with other names (hard links) outside of the root is
+refused like a link that leads out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Parts = tuple[str, ...]
 
 MAX_HOPS = 8
 MOST_NAMES = 100_000
-"""Names below a root that are looked at for the hard links of one load."""
+"""The most names below a root that are looked at for the hard links of one load."""
 
 _COMMON = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = _COMMON | os.O_DIRECTORY
@@ -36,7 +36,7 @@ _FOLDER = _COMMON | os.O_DIRECTORY
 
 @dataclass(frozen=True)
 class Root:
-    """A folder that the host gave: its real path, and which folder that was when it was resolved."""
+    """A folder that the host named: its real path, and its identity when it was resolved."""
 
     path: str
     device: int
@@ -44,7 +44,7 @@ class Root:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[int]:
-        """A descriptor of the root, if it is still the same folder."""
+        """Yield a descriptor of the root. Raises: Refused ``swapped`` where the path is another folder now."""
         try:
             descriptor = os.open(self.path, _FOLDER)
         except OSError as problem:
@@ -58,16 +58,16 @@ class Root:
             os.close(descriptor)
 
     def parts_of(self, target: str) -> Parts | None:
-        """The parts below the root of an absolute path, or None where it lies elsewhere."""
+        """Return the parts of an absolute path below the root; None where the path lies elsewhere."""
         inside = self.path.rstrip("/") + "/"
         return tuple(target[len(inside) :].split("/")) if (target + "/").startswith(inside) else None
 
 
 def root_at(path: Path) -> Root:
-    """The root at ``path``, links in it resolved now and never again.
+    """Return the root at ``path``. Links in the path are resolved now and never again.
 
     Raises:
-        OSError: it is not there, or no folder.
+        OSError: the path does not exist, or is no folder.
     """
     real = os.path.realpath(path, strict=True)
     descriptor = os.open(real, _FOLDER)
@@ -79,13 +79,15 @@ def root_at(path: Path) -> Root:
 
 
 def is_link(name: str, folder: int) -> bool:
-    """Whether a link bears this name in an open folder."""
+    """Whether the entry of this name in an open folder is a link."""
     mode = kind_at(name, folder)
     return mode is not None and stat.S_ISLNK(mode)
 
 
 def kind_at(name: str, folder: int) -> int | None:
-    """The mode of what bears this name in an open folder, links not followed; None where there is nothing."""
+    """Return the mode of the entry of this name in an open folder, without following links; None where there is no
+    entry.
+    """
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:
@@ -96,7 +98,7 @@ def kind_at(name: str, folder: int) -> int | None:
 
 @contextlib.contextmanager
 def folder_at(name: str, folder: int) -> Iterator[int]:
-    """A real folder inside an open one."""
+    """Yield a descriptor of a real folder inside an open one."""
     descriptor = _opened(name, folder)
     try:
         yield descriptor
@@ -106,7 +108,9 @@ def folder_at(name: str, folder: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def folder_below(root: Root, parts: Parts) -> Iterator[int]:
-    """The folder at real ``parts`` below the root; a link that has come to stand there is refused."""
+    """Yield a descriptor of the folder at real ``parts`` below the root. A link that has replaced one of them is
+    refused.
+    """
     with contextlib.ExitStack() as stack:
         descriptor = stack.enter_context(root.opened())
         for part in parts:
@@ -115,11 +119,15 @@ def folder_below(root: Root, parts: Parts) -> Iterator[int]:
 
 
 def read_at(name: str, folder: int, limit: int, names: Names | None = None) -> bytes:
-    """The bytes of a regular file inside an open folder; ``name`` is one component and no link.
+    """Return the bytes of a regular file inside an open folder.
 
     Args:
-        names: counts the other names (hard links) of the file, which must all lie below one root. None: they may lie
-            anywhere.
+        name: one component of a path, and no link.
+        folder: the descriptor of the folder.
+        limit: the most bytes.
+        names: a counter of the other names (hard links) of the file, which must all lie below one root. None: they
+            may
+            lie anywhere.
 
     Raises:
         Refused: ``not_a_file``, ``hard_link``, ``file_too_big``, ``swapped``, ``unreadable``.
@@ -138,7 +146,7 @@ def read_at(name: str, folder: int, limit: int, names: Names | None = None) -> b
 
 
 class Names:
-    """How many names each file below a root has there; they are counted once, when somebody asks."""
+    """A counter of the names that each file below a root has there. They are counted once, at the first question."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
@@ -150,12 +158,12 @@ class Names:
     @cached_property
     def _counted(self) -> Counter[tuple[int, int]]:
         with self._root.opened() as top:
-            found = islice(_files_below(top), MOST_NAMES)
-            return Counter((info.st_dev, info.st_ino) for info in found if info.st_nlink > 1)
+            statuses = islice(_files_below(top), MOST_NAMES)
+            return Counter((info.st_dev, info.st_ino) for info in statuses if info.st_nlink > 1)
 
 
 def _files_below(top: int) -> Iterator[os.stat_result]:
-    """The status of each file below an open folder; links are not followed."""
+    """Yield the status of each file below an open folder. Links are not followed."""
     for _, _, names, folder in os.fwalk(".", dir_fd=top):
         for name in names:
             with contextlib.suppress(OSError):
@@ -164,26 +172,26 @@ def _files_below(top: int) -> Iterator[os.stat_result]:
 
 @contextlib.contextmanager
 def walked(root: Root, parts: Parts, *, floor: Parts = ()) -> Iterator[tuple[int, Parts]]:
-    """The folder in which the last of ``parts`` stands, opened, and the real parts of that last one.
+    """Yield a descriptor of the folder that holds the last of ``parts``, and the real parts of that last one.
 
-    Links on the way are resolved by hand; the result lies below ``floor`` or is refused.
+    Links on the way are resolved here, one by one. A result that does not lie below ``floor`` is refused.
 
     Raises:
         Refused: ``link_out``, ``link_broken``, ``swapped``, ``unreadable``.
     """
     with root.opened() as top:
-        held: list[int] = [top]
+        opened: list[int] = [top]
         try:
-            yield _walk(root, held, deque(parts), floor)
+            yield _walk(root, opened, deque(parts), floor)
         finally:
-            for descriptor in held[1:]:
+            for descriptor in opened[1:]:
                 os.close(descriptor)
 
 
-def _walk(root: Root, held: list[int], todo: deque[str], floor: Parts) -> tuple[int, Parts]:
-    """Leave in ``held`` the open folders from the root down; only real folders are ever entered."""
+def _walk(root: Root, opened: list[int], todo: deque[str], floor: Parts) -> tuple[int, Parts]:
+    """Leave in ``opened`` the descriptors of the folders from the root down. Only real folders are entered."""
     done: list[str] = []
-    asked = "/".join(todo)
+    whole_path = "/".join(todo)
     hops = 0
     while todo:
         part = todo.popleft()
@@ -191,37 +199,37 @@ def _walk(root: Root, held: list[int], todo: deque[str], floor: Parts) -> tuple[
             continue
         if part == "..":
             if not done:
-                raise refusal("link_out", quoted(asked))
+                raise refusal("link_out", quoted(whole_path))
             done.pop()
-            os.close(held.pop())
+            os.close(opened.pop())
             continue
-        if is_link(part, held[-1]):
+        if is_link(part, opened[-1]):
             hops += 1
             if hops > MAX_HOPS:
-                raise refusal("link_broken", f"{quoted(asked)}: over {MAX_HOPS} links")
-            if _follow(root, held, todo, part):
+                raise refusal("link_broken", f"{quoted(whole_path)}: over {MAX_HOPS} links")
+            if _follow(root, opened, todo, part):
                 done.clear()
         elif todo and any(left not in ("", ".") for left in todo):
-            held.append(_opened(part, held[-1]))
+            opened.append(_opened(part, opened[-1]))
             done.append(part)
         elif tuple(done)[: len(floor)] != floor:
-            raise refusal("link_out", quoted(asked))
-        elif hops and kind_at(part, held[-1]) is None:
-            raise refusal("link_broken", quoted(asked))
+            raise refusal("link_out", quoted(whole_path))
+        elif hops and kind_at(part, opened[-1]) is None:
+            raise refusal("link_broken", quoted(whole_path))
         else:
-            return held[-1], (*done, part)
+            return opened[-1], (*done, part)
     if not done:
-        raise refusal("link_broken", f"{quoted(asked)} leads to the folder that holds it")
+        raise refusal("link_broken", f"{quoted(whole_path)} leads to the folder that holds it")
     if tuple(done)[: len(floor)] != floor:
-        raise refusal("link_out", quoted(asked))
-    os.close(held.pop())
-    return held[-1], tuple(done)
+        raise refusal("link_out", quoted(whole_path))
+    os.close(opened.pop())
+    return opened[-1], tuple(done)
 
 
-def _follow(root: Root, held: list[int], todo: deque[str], name: str) -> bool:
-    """Put the target of a link before what is left to walk; True where it begins at the root again."""
+def _follow(root: Root, opened: list[int], todo: deque[str], name: str) -> bool:
+    """Put the target of a link before the remaining parts. Return whether the walk begins at the root again."""
     try:
-        target = os.readlink(name, dir_fd=held[-1])
+        target = os.readlink(name, dir_fd=opened[-1])
     except OSError as problem:
         raise _refused(problem, name) from None
     if not target.startswith("/"):
@@ -231,8 +239,8 @@ def _follow(root: Root, held: list[int], todo: deque[str], name: str) -> bool:
     if inside is None:
         raise refusal("link_out", f"{quoted(name)} leads to {quoted(target)}")
     todo.extendleft(reversed(inside))
-    while len(held) > 1:
-        os.close(held.pop())
+    while len(opened) > 1:
+        os.close(opened.pop())
     return True
 
 
@@ -244,7 +252,7 @@ def _opened(name: str, folder: int) -> int:
 
 
 def _refused(problem: OSError, name: str) -> Refused:
-    """What a failed call means: with ``O_NOFOLLOW`` a link that was not there before gives ``ELOOP``."""
+    """Return the refusal for a failed call. With ``O_NOFOLLOW``, a link that was not there before gives ``ELOOP``."""
     if problem.errno in (errno.ELOOP, errno.EMLINK):
         return refusal("swapped", f"{quoted(name)} became a link")
     if problem.errno == errno.ENOTDIR:

@@ -1,8 +1,9 @@
-"""Which files below a root are skills, and which nearly are. It looks at names; it reads no file.
+"""The skills below a root, and the near misses. The names of files decide; no file is read.
 
-A folder that holds a SKILL.md is a skill, and everything else in it is the skill's own. Folders without one are
-looked into, in order of names and only so deep. Names that begin with a dot and the folders of package managers are
-passed over. Links stand last: what they lead to inside the root is looked at once, at its own place where it has one.
+A folder that holds a SKILL.md is a skill, and everything else in the folder belongs to the skill. A folder without
+one is searched, in order of names and down to a limit. Names that begin with a dot, and the folders of package
+managers (for example ``node_modules``), are skipped. Links come last: the target of a link inside the root is
+searched once, at its own place where it has one.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from rlm.skills.limits import SkillPolicy
 from rlm.skills.resources import names_in
 
 MAX_HIDDEN_DEPTH = 6
-"""Levels that are looked into below a folder that is passed over, to say that skills lie there."""
+"""The most levels below a skipped folder that are searched for skills, only to report that they lie there."""
 
-PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__"})
-NEARLY = frozenset(
+SKIPPED_FOLDERS = frozenset({"node_modules", "site-packages", "__pycache__"})
+NEAR_MISSES = frozenset(
     {
         *("skill.md", "skills.md", "skill.markdown", "skills.markdown", "skill.mdx", "skill.mdown", "skill.txt"),
         *("skill.md.txt", "skill.md.md", "skill", "skill_md", "skill-md", "skill.yaml", "skill.yml", "skill.json"),
@@ -33,9 +34,10 @@ NEARLY = frozenset(
 
 @dataclass(frozen=True)
 class SkillCandidate:
-    """Something that is a skill or nearly one: its path as it was found, and its real path, below the root.
+    """A skill or a near miss: its path as it was found, and its real path, both below the root.
 
-    With ``folder`` (open while the walk stands here) it can be read; without, ``findings`` say why not.
+    A candidate with ``folder`` can be read while the walk is at it. A candidate without it has the reason in
+    ``findings``.
     """
 
     parts: Parts
@@ -44,32 +46,32 @@ class SkillCandidate:
     findings: tuple[Finding, ...] = ()
 
 
-class Walk:
-    """One walk over a root."""
+class SkillWalk:
+    """One walk over the candidates below a root."""
 
     def __init__(self, root: Root, policy: SkillPolicy) -> None:
         self._root = root
         self._policy = policy
-        self._looked = 0
-        self._seen: set[tuple[int, int]] = set()
+        self._folders = 0
+        self._visited: set[tuple[int, int]] = set()
         self._links: list[tuple[Parts, Parts]] = []
 
     def __iter__(self) -> Iterator[SkillCandidate]:
-        found = False
+        is_empty = True
         for candidate in self._everything():
-            found = True
+            is_empty = False
             yield candidate
-        if not found:
-            yield SkillCandidate((), (), None, (finding("no_skill", self._passed_over()),))
+        if is_empty:
+            yield SkillCandidate((), (), None, (finding("no_skill", self._skipped_skills()),))
 
-    def _passed_over(self) -> str:
-        """Which folders with skills were passed over because a name begins with a dot; empty where there are none."""
+    def _skipped_skills(self) -> str:
+        """Return the skipped folders with a dot that hold skills, as a message; empty where there are none."""
         counts: dict[str, int] = {}
         with contextlib.suppress(Refused, OSError), self._root.opened() as top:
             walk = os.fwalk(".", dir_fd=top, follow_symlinks=False)
             for folder, names, files, _ in itertools.islice(walk, self._policy.max_folders):
                 parts = [part for part in folder.split("/") if part != "."]
-                names[:] = [name for name in names if name.casefold() not in PASSED_OVER]
+                names[:] = [name for name in names if name.casefold() not in SKIPPED_FOLDERS]
                 if len(parts) >= MAX_HIDDEN_DEPTH:
                     names.clear()
                 hidden = any(part.startswith(".") for part in parts)
@@ -93,25 +95,25 @@ class Walk:
             yield from self._linked(*self._links.pop(0))
 
     def _look(self, folder: int, parts: Parts, real: Parts) -> Iterator[SkillCandidate]:
-        """What is in an open folder and below it."""
+        """Yield the candidates in an open folder and below it."""
         info = os.fstat(folder)
-        if (info.st_dev, info.st_ino) in self._seen:
+        if (info.st_dev, info.st_ino) in self._visited:
             return
-        self._seen.add((info.st_dev, info.st_ino))
-        self._looked += 1
-        if self._looked > self._policy.max_folders:
-            if self._looked == self._policy.max_folders + 1:
+        self._visited.add((info.st_dev, info.st_ino))
+        self._folders += 1
+        if self._folders > self._policy.max_folders:
+            if self._folders == self._policy.max_folders + 1:
                 yield _refused(parts, "too_many", f"over {self._policy.max_folders:,} folders")
             return
         try:
-            names, all_of_them = names_in(folder, self._policy.max_names)
+            names, is_complete = names_in(folder, self._policy.max_names)
         except OSError as problem:
             yield _refused(parts, "unreadable", problem.strerror or "")
             return
-        main = self._main(folder, names if all_of_them else None)
+        main = self._main(folder, names if is_complete else None)
         if main is not None:
             yield SkillCandidate((*parts, main), (*real, main), folder, self._beside(names, main, parts))
-        elif not all_of_them:
+        elif not is_complete:
             yield _refused(parts, "too_many", f"over {self._policy.max_names:,} names in one folder")
         else:
             yield from self._near(names, parts)
@@ -119,7 +121,7 @@ class Walk:
                 yield from self._below(folder, name, parts, real)
 
     def _main(self, folder: int, names: list[str] | None) -> str | None:
-        """The name of the skill's file in this folder, exactly as it is spelled there."""
+        """Return the name of the skill's file in this folder, exactly as it is spelled there."""
         for name in self._policy.file_names:
             if name in names if names is not None else kind_at(name, folder) is not None:
                 return name
@@ -134,13 +136,13 @@ class Walk:
 
     def _near(self, names: list[str], parts: Parts) -> Iterator[SkillCandidate]:
         for name in names:
-            if name.casefold() in NEARLY:
+            if name.casefold() in NEAR_MISSES:
                 yield _refused((*parts, name), "wrong_file_name", f"{quoted(name)}; did you mean SKILL.md?")
 
     def _below(self, folder: int, name: str, parts: Parts, real: Parts) -> Iterator[SkillCandidate]:
-        """What is in a folder that bears this name, if it is one."""
+        """Yield the candidates below the folder of this name; none where it is no folder."""
         inside = (*parts, name)
-        if name.casefold() in PASSED_OVER:
+        if name.casefold() in SKIPPED_FOLDERS:
             return
         try:
             mode = kind_at(name, folder)
@@ -164,7 +166,7 @@ class Walk:
             yield SkillCandidate(inside, inside, None, (refused.finding,))
 
     def _linked(self, parts: Parts, link: Parts) -> Iterator[SkillCandidate]:
-        """What a link to a folder leads to, if that lies in the root and was not looked at yet."""
+        """Yield the candidates below the target of a link, where it lies in the root and was not searched yet."""
         try:
             with walked(self._root, link) as (above, real):
                 with folder_at(real[-1], above) as opened:
@@ -174,12 +176,12 @@ class Walk:
 
 
 def _leads_to_a_folder(name: str, folder: int) -> bool:
-    """Whether a link is worth a word: links to files are somebody else's. Nothing is opened here."""
+    """Whether a link may lead to a folder. Links to files belong to other programs. No file is opened here."""
     try:
         return stat.S_ISDIR(os.stat(name, dir_fd=folder).st_mode)
     except OSError:
-        return "." not in name  # a link to nowhere may have been a skill
+        return "." not in name  # a broken link may have led to a skill
 
 
-def _refused(parts: Parts, code: str, said: str = "") -> SkillCandidate:
-    return SkillCandidate(parts, parts, None, (finding(code, said),))
+def _refused(parts: Parts, code: str, detail: str = "") -> SkillCandidate:
+    return SkillCandidate(parts, parts, None, (finding(code, detail),))

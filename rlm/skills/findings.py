@@ -1,7 +1,7 @@
-"""What can be said of a SKILL.md: the closed list of findings, each with what to do about it.
+"""The findings about a SKILL.md: a closed list of codes, each with a remedy.
 
-An ``error`` refuses the file. A ``warning`` is told, and refuses the file where the host is strict. A ``note`` is
-told and refuses nothing. The level belongs to the code, so strictness changes verdicts and never values.
+An ``error`` refuses the file. A ``warning`` is reported, and refuses the file where the host is strict. A ``note`` is
+reported and never refuses. The level belongs to the code. So strictness changes verdicts and never parsed values.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 
 class Level(enum.StrEnum):
-    """How much a finding weighs."""
+    """The weight of a finding."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -21,7 +21,7 @@ class Level(enum.StrEnum):
 
 
 class SkillVerdict(enum.StrEnum):
-    """How a file or folder ended."""
+    """The result for one file or folder."""
 
     LOADED = "loaded"
     LOADED_WITH_FINDINGS = "loaded_with_findings"
@@ -29,10 +29,10 @@ class SkillVerdict(enum.StrEnum):
 
 
 class Meaning(NamedTuple):
-    """A row of the table: level, what is wrong, what to do."""
+    """A row of the table: level, problem and remedy."""
 
     level: Level
-    what: str
+    problem: str
     fix: str
 
 
@@ -146,14 +146,14 @@ FINDINGS: Mapping[str, Meaning] = {
     "not_a_unit": Meaning(_E, "it cannot be registered", "mend what the message says"),
     "more_findings": Meaning(_N, "there are more findings than are told", "mend these first"),
 }
-"""Every code with its level, its meaning and the remedy; ``docs/skills.md`` holds the same table."""
+"""Every code with its level, its problem and its remedy; ``docs/skills.md`` holds the same table."""
 
 MOST_FINDINGS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing to know about a file; ``line`` and ``column`` count from 1, and are 0 where there is no place."""
+    """One finding about a file. ``line`` and ``column`` count from 1, and are 0 where the finding has no place."""
 
     code: str
     line: int = 0
@@ -166,7 +166,7 @@ class Finding:
         return FINDINGS[self.code].level
 
     def to_dict(self) -> dict[str, Any]:
-        """``code``, ``line``, ``column``, ``message``, ``fix``."""
+        """Return ``code``, ``line``, ``column``, ``message`` and ``fix``."""
         return {
             "code": self.code,
             "line": self.line,
@@ -177,45 +177,48 @@ class Finding:
 
 
 class Refused(Exception):
-    """Ends the reading of one file; never leaves this room but as a finding."""
+    """An error that ends the reading of one file. Callers turn it into a finding, so it never leaves this package."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
         self.finding = finding
 
 
-def finding(code: str, said: str = "", *, line: int = 0, column: int = 0, fix: str = "") -> Finding:
-    """A finding; ``said`` is the particular thing, added to the table's sentence."""
+def finding(code: str, detail: str = "", *, line: int = 0, column: int = 0, fix: str = "") -> Finding:
+    """Return a finding. ``detail`` is the particular value, which is added to the table's sentence.
+
+    For example ``finding("unreadable", "permission denied").message`` is ``"it cannot be read: permission denied"``.
+    """
     meaning = FINDINGS[code]
-    message = f"{meaning.what}: {said}" if said else meaning.what
+    message = f"{meaning.problem}: {detail}" if detail else meaning.problem
     return Finding(code, line, column, message, fix or meaning.fix)
 
 
-def refusal(code: str, said: str = "", *, line: int = 0, column: int = 0, fix: str = "") -> Refused:
-    """The error that ends the reading of one file with this finding."""
-    return Refused(finding(code, said, line=line, column=column, fix=fix))
+def refusal(code: str, detail: str = "", *, line: int = 0, column: int = 0, fix: str = "") -> Refused:
+    """Return the error that ends the reading of one file with this finding."""
+    return Refused(finding(code, detail, line=line, column=column, fix=fix))
 
 
 def verdict(findings: Iterable[Finding], *, strict: bool) -> SkillVerdict:
-    """What the findings amount to; ``strict`` refuses warnings too."""
+    """Return the verdict for some findings. ``strict`` refuses warnings too."""
     levels = {found.level for found in findings}
     if Level.ERROR in levels or (strict and Level.WARNING in levels):
         return SkillVerdict.REFUSED
     return SkillVerdict.LOADED_WITH_FINDINGS if levels else SkillVerdict.LOADED
 
 
-def told(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings in the order of the file, errors kept, at most ``MOST_FINDINGS``."""
+def reported(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings in the order of the file, at most ``MOST_FINDINGS``. Errors are kept first."""
     ordered = sorted(findings, key=lambda found: (found.line, found.column, found.code))
     if len(ordered) <= MOST_FINDINGS:
         return tuple(ordered)
-    weightiest = sorted(ordered, key=lambda found: list(Level).index(found.level))
-    kept = set(weightiest[: MOST_FINDINGS - 1])
+    by_weight = sorted(ordered, key=lambda found: list(Level).index(found.level))
+    kept = set(by_weight[: MOST_FINDINGS - 1])
     more = finding("more_findings", f"{len(ordered) - len(kept)} more")
     return (*(found for found in ordered if found in kept), more)
 
 
 def quoted(text: str, limit: int = 60) -> str:
-    """A stranger's word as it may stand in a message: one line, short, with everything odd escaped."""
-    shown = text if len(text) <= limit else text[: limit - 1] + "…"
-    return ascii(shown) if not shown.isprintable() else repr(shown)
+    """Return third-party text as it may stand in a message: one short line with every unprintable character escaped."""
+    short_text = text if len(text) <= limit else text[: limit - 1] + "…"
+    return ascii(short_text) if not short_text.isprintable() else repr(short_text)

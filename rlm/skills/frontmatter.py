@@ -1,8 +1,8 @@
-"""A frontmatter as data: mappings, lists and text, and nothing that YAML could make of them.
+"""A frontmatter as data: mappings, lists and text, and no other type of YAML.
 
-Only PyYAML's reader, scanner and parser are used, never its composer, resolver or constructor: there is nothing
-here that could build an object. Every scalar stays the text that was written (``on``, ``007``, ``1.10``). Events are
-read one by one and refused before anything is made of them, so the depth of this module is bounded by ``MAX_DEPTH``.
+Only PyYAML's reader, scanner and parser are used. Its composer, resolver and constructor are not, so no object can be
+built here. Every scalar keeps its text, for example ``on``, ``007`` or ``1.10``. Events are read and checked one by
+one before a value is made of them, so ``MAX_DEPTH`` bounds the depth of the recursion.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from rlm.skills.limits import MAX_DEPTH
 from rlm.skills.text import CONTROL
 
 Data = Any
-"""Text, or a list or mapping of it; a recursive type that the checker need not follow."""
+"""Text, or a list or mapping of it. The type is recursive, so the type checker sees ``Any``."""
 
 FIRST_LINE = 2
-"""The line of the file on which a frontmatter begins."""
+"""The line of the file on which the frontmatter begins."""
 
 _LINE_ENDS_OF_YAML = "\x85\u2028\u2029\ufeff"
-"""What PyYAML takes for a line end or skips; here they are characters like others."""
+"""Characters that PyYAML skips or takes for a line end. Here they are ordinary characters."""
 
 
 @dataclass(frozen=True)
@@ -52,41 +52,41 @@ class FrontmatterField:
     key_line: int
     key_column: int
     tail: str = field(default="", compare=False)
-    """What stands in the same line behind a plain value: a comment."""
+    """The comment behind a plain value in the same line."""
 
 
 class NotYaml(Exception):
-    """PyYAML could not read the text, for the reason ``said``; a narrow repair may be tried."""
+    """PyYAML could not read the text, for ``reason``. The repair of ``rlm.skills.repair`` may be tried."""
 
-    def __init__(self, said: str, mark: Any) -> None:
-        super().__init__(said)
-        self.said = said
+    def __init__(self, reason: str, mark: Any) -> None:
+        super().__init__(reason)
+        self.reason = reason
         line, column = (mark.line + FIRST_LINE, mark.column + 1) if mark is not None else (FIRST_LINE, 1)
-        self.refused = refusal("yaml_error", said, line=line, column=column)
+        self.refused = refusal("yaml_error", reason, line=line, column=column)
 
 
 def fields_of(text: str) -> dict[str, FrontmatterField]:
-    """The fields of a frontmatter, in the order in which they stand.
+    """Return the fields of a frontmatter, in the order of the file.
 
     Raises:
-        NotYaml: it is no YAML at all.
-        Refused: it is YAML that has no place in a frontmatter.
+        NotYaml: the text is not YAML.
+        Refused: the text is YAML that a frontmatter may not hold, for example an alias.
     """
     stand_ins = _stand_ins(text)
     for character, stand_in in stand_ins.items():
         text = text.replace(character, stand_in)
-    return _Walk(text, {stand_in: character for character, stand_in in stand_ins.items()}).fields()
+    return _FieldReader(text, {stand_in: character for character, stand_in in stand_ins.items()}).fields()
 
 
 def _stand_ins(text: str) -> dict[str, str]:
-    """For each odd line end of a text, a private character that it does not hold."""
+    """Return a private character for each odd line end of a text. The text does not hold that character."""
     present = [character for character in _LINE_ENDS_OF_YAML if character in text]
     free = (chr(code) for code in range(0xE000, 0xF8FF) if chr(code) not in text)
     return dict(zip(present, free, strict=False))
 
 
 class _YamlEvents(Reader, Scanner, Parser):
-    """PyYAML up to its events: made as its loaders are, without what constructs."""
+    """PyYAML up to its events, composed like PyYAML's own loaders but without a constructor."""
 
     def __init__(self, text: str) -> None:
         Reader.__init__(self, text)
@@ -98,7 +98,7 @@ class _YamlEvents(Reader, Scanner, Parser):
             yield self.get_event()  # type: ignore[no-untyped-call]
 
 
-class _Walk:
+class _FieldReader:
     """One pass over the events of a text."""
 
     def __init__(self, text: str, real: dict[str, str]) -> None:
@@ -113,12 +113,12 @@ class _Walk:
             return self._document()
         except yaml.MarkedYAMLError as problem:
             place = problem.problem_mark or problem.context_mark
-            raise NotYaml(self._said(problem), place) from None
+            raise NotYaml(self._reason(problem), place) from None
         except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, RecursionError) as problem:
             place = self._source.get_mark() if self._source is not None else None
             raise NotYaml(type(problem).__name__, place) from None
 
-    def _said(self, problem: yaml.MarkedYAMLError) -> str:
+    def _reason(self, problem: yaml.MarkedYAMLError) -> str:
         return " ".join(self._as_written(part) for part in (problem.context, problem.problem) if part)
 
     def _as_written(self, text: str) -> str:
@@ -150,14 +150,14 @@ class _Walk:
         return fields
 
     def _fields(self) -> dict[str, FrontmatterField]:
-        found: dict[str, FrontmatterField] = {}
+        fields: dict[str, FrontmatterField] = {}
         while not isinstance(event := next(self._events), MappingEndEvent):
-            key = self._key(event, found)
+            key = self._key(event, fields)
             start = next(self._events)
             value = self._node(start, 1)
             tail = self._tail(start) if isinstance(start, ScalarEvent) and start.style is None else ""
-            found[key] = FrontmatterField(value, *_place(start), *_place(event), tail)
-        return found
+            fields[key] = FrontmatterField(value, *_place(start), *_place(event), tail)
+        return fields
 
     def _node(self, event: Event, depth: int) -> Data:
         self._check(event)
@@ -170,11 +170,11 @@ class _Walk:
             while not isinstance(event := next(self._events), SequenceEndEvent):
                 items.append(self._node(event, depth + 1))
             return items
-        found: dict[str, Data] = {}
+        mapping: dict[str, Data] = {}
         while not isinstance(event := next(self._events), MappingEndEvent):
-            key = self._key(event, found)
-            found[key] = self._node(next(self._events), depth + 1)
-        return found
+            key = self._key(event, mapping)
+            mapping[key] = self._node(next(self._events), depth + 1)
+        return mapping
 
     def _key(self, event: Event, known: dict[str, Any]) -> str:
         self._check(event)
@@ -197,7 +197,7 @@ class _Walk:
         return text
 
     def _check(self, event: Event) -> None:
-        """Refuse what could make more, or something else, of a text than what is written."""
+        """Refuse each event that could add to the text as it is written, or change it."""
         if isinstance(event, AliasEvent):
             raise self._refused("alias", event, f"*{self._as_written(event.anchor or '')}")
         if isinstance(event, NodeEvent) and event.anchor is not None:
@@ -212,13 +212,13 @@ class _Walk:
         rest = self._text[start : end if end >= 0 else None].strip(" \t")
         return self._as_written(rest) if rest.startswith("#") else ""
 
-    def _refused(self, code: str, event: Event, said: str = "") -> Refused:
+    def _refused(self, code: str, event: Event, detail: str = "") -> Refused:
         line, column = _place(event)
-        return refusal(code, said, line=line, column=column)
+        return refusal(code, detail, line=line, column=column)
 
 
 def _mark(mark: Any) -> Any:
-    """A mark of an event that PyYAML's parser made: it always has one."""
+    """Return a mark of an event. Every event of PyYAML's parser has one."""
     return mark
 
 

@@ -1,6 +1,6 @@
-"""All skills of one folder: what was looked at, how it ended, and what there is to say of it.
+"""All skills of one folder, with a verdict and findings for each file.
 
-One bad file never costs another one: every file and folder that was looked at has an entry of its own.
+One bad file never affects another one: every file and folder that was looked at has its own entry.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from rlm.model.arguments import checked_path
 from rlm.model.words import counted
 from rlm.resources import skills_dir
 from rlm.skills.confine import Names, Parts, Root, folder_below, is_link, read_at, root_at, walked
-from rlm.skills.discover import SkillCandidate, Walk
-from rlm.skills.findings import Finding, Refused, SkillVerdict, finding, quoted, told, verdict
+from rlm.skills.discover import SkillCandidate, SkillWalk
+from rlm.skills.findings import Finding, Refused, SkillVerdict, finding, quoted, reported, verdict
 from rlm.skills.limits import SkillPolicy
 from rlm.skills.package import read_package
 from rlm.skills.resources import names_for
@@ -31,9 +31,10 @@ _SCOPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 @dataclass(frozen=True)
 class Entry:
-    """How one file or folder ended. ``skill`` is there unless it could not be read as one.
+    """The result for one file or folder.
 
-    ``units`` are the ids under which a catalog has it; empty before it is registered.
+    ``skill`` is None where the file could not be read as a skill. ``units`` are the ids of its units in a catalog;
+    they are empty before the skill is registered.
     """
 
     path: str
@@ -51,18 +52,18 @@ class Entry:
         return verdict(self.findings, strict=self.strict)
 
     def with_findings(self, *more: Finding) -> Entry:
-        """The same entry with more to say."""
-        return replace(self, findings=told((*self.findings, *more)))
+        """Return the same entry with further findings."""
+        return replace(self, findings=reported((*self.findings, *more)))
 
     def to_dict(self) -> dict[str, Any]:
-        """``path``, ``name``, ``verdict`` and ``findings`` as JSON data."""
+        """Return ``path``, ``name``, ``verdict`` and ``findings`` as JSON data."""
         findings = [found.to_dict() for found in self.findings]
         return {"path": self.path, "name": self.name, "verdict": self.verdict.value, "findings": findings}
 
 
 @dataclass(frozen=True)
 class Library:
-    """What was found in one folder, in order of paths."""
+    """The entries of one folder, in order of paths."""
 
     path: str
     scope: str
@@ -75,14 +76,14 @@ class Library:
 
     @property
     def refused(self) -> tuple[Entry, ...]:
-        """What was refused."""
+        """The entries that were refused."""
         return tuple(entry for entry in self.entries if entry.verdict is SkillVerdict.REFUSED)
 
     def __getitem__(self, name: str) -> Skill:
-        """The first loaded skill of that name.
+        """Return the first loaded skill of that name.
 
         Raises:
-            KeyError: there is none.
+            KeyError: no loaded skill has the name.
         """
         for skill in self.skills:
             if skill.name == name:
@@ -90,10 +91,10 @@ class Library:
         raise KeyError(name)
 
     def raise_for_refused(self) -> Library:
-        """This library, if nothing in it was refused.
+        """Return this library where no entry of it was refused.
 
         Raises:
-            CatalogError: ``skills_refused``; ``detail["skills"]`` lists them with their findings.
+            CatalogError: ``skills_refused``; ``detail["skills"]`` lists the refused entries with their findings.
         """
         refused = self.refused
         if refused:
@@ -112,7 +113,7 @@ class Library:
         return f"<Library {self.path!r}: {skills}, {refused} refused>"
 
     def to_dict(self) -> dict[str, Any]:
-        """``{"skills": [...]}``, one for every file or folder that was looked at."""
+        """Return ``{"skills": [...]}`` with one row for each file or folder that was looked at."""
         return {"skills": [entry.to_dict() for entry in self.entries]}
 
 
@@ -122,10 +123,10 @@ def load(
     """Read the skills at ``path``: a folder of skills, one skill's folder, or one SKILL.md.
 
     Args:
-        path: given by the host, and resolved once; links below it lead nowhere else.
-        policy: limits.
-        scope: the host's word for where they come from; part of their identity.
-        strict: refuse what a lenient call loads with a warning. Parsed values are the same.
+        path: the file or folder. It is resolved once; links below it cannot lead elsewhere.
+        policy: limits of the loader.
+        scope: the host's name for the origin of the skills, for example ``"team"``. It is a part of their identity.
+        strict: refuse files that a lenient call loads with a warning. Parsed values are the same.
 
     Raises:
         CatalogError: ``no_such_path``.
@@ -147,16 +148,16 @@ def _checked_policy(policy: Any) -> SkillPolicy:
 
 def _checked_scope(scope: Any) -> str:
     if not isinstance(scope, str) or not _SCOPE.fullmatch(scope):
-        message = f"scope {scope!r} is none: letters, digits, '_', '.' and '-', at most 64"
+        message = f"scope {scope!r} is not valid: write letters, digits, '_', '.' and '-', at most 64"
         raise ConfigurationError("bad_scope", message, {"field": "scope"})
     return scope
 
 
 class _Loading:
-    """One call of ``load``. ``shown`` is the root as entries name it, ``label`` what its folder is called."""
+    """One call of ``load``. ``shown`` is the root as entries name it, and ``label`` the name of its folder."""
 
     def __init__(self, path: Path, policy: SkillPolicy, scope: str, strict: bool) -> None:
-        self._given = path
+        self._host_path = path
         self._whole = Path(os.path.abspath(path))
         self._shown = path
         self._label = self._whole.name
@@ -170,9 +171,9 @@ class _Loading:
             is_folder = stat.S_ISDIR(os.stat(self._whole).st_mode)
             root = root_at(self._whole) if is_folder else None
         except FileNotFoundError:
-            where = "" if self._given.is_absolute() else f" in {Path.cwd()}"
-            what = f"there is no file or folder {str(self._given)!r}{where}"
-            raise CatalogError("no_such_path", what, {"path": str(self._given)}) from None
+            where = "" if self._host_path.is_absolute() else f" in {Path.cwd()}"
+            message = f"there is no file or folder {str(self._host_path)!r}{where}"
+            raise CatalogError("no_such_path", message, {"path": str(self._host_path)}) from None
         except OSError as problem:
             yield self._refused((), finding("unreadable", problem.strerror or ""))
             return
@@ -180,19 +181,21 @@ class _Loading:
             yield self._file()
             return
         self._begin(root)
-        for candidate in Walk(root, self._policy):
+        for candidate in SkillWalk(root, self._policy):
             yield self._entry(root, candidate)
 
     def _begin(self, root: Root) -> None:
-        """The bundled skills may be linked from an installer's cache: they are the library's own."""
+        """Prepare the policy for a root. The bundled skills are the library's own, so an installer may link them from
+        its cache.
+        """
         if _is_ours(root):
             self._policy = self._policy.model_copy(update={"hard_links": "allow"})
         self._names = names_for(root, self._policy)
 
     def _file(self) -> Entry:
-        """The entry of a single file that the host named; it may be a link, which is resolved now."""
+        """Return the entry of a single file that the host named. It may be a link, which is resolved now."""
         real = Path(os.path.realpath(self._whole))
-        self._shown, self._label = self._given.parent, self._whole.parent.name
+        self._shown, self._label = self._host_path.parent, self._whole.parent.name
         parts = (self._whole.name,)
         if real.name not in self._policy.file_names:
             return self._refused(parts, finding("wrong_file_name", f"{quoted(real.name)}; did you mean SKILL.md?"))
@@ -213,25 +216,25 @@ class _Loading:
             data = self._read(root, candidate.real, candidate.folder)
         except Refused as refused:
             return self._refused(candidate.parts, *candidate.findings, refused.finding)
-        found = candidate.parts if len(candidate.parts) > 1 else (self._label, *candidate.parts)
-        package, findings = read_package(data, found[-2], self._policy)
+        place = candidate.parts if len(candidate.parts) > 1 else (self._label, *candidate.parts)
+        package, findings = read_package(data, place[-2], self._policy)
         path = self._path(candidate.parts)
-        findings = told((*candidate.findings, *findings))
+        findings = reported((*candidate.findings, *findings))
         if package is None:
             return Entry(path, findings, self._strict)
-        source = f"{self._scope}:{_plain('/'.join(found))}"
+        source = f"{self._scope}:{_plain('/'.join(place))}"
         skill = Skill(package, self._scope, source, path, root, candidate.real, self._policy)
         return Entry(path, findings, self._strict, skill)
 
     def _read(self, root: Root, parts: Parts, folder: int) -> bytes:
-        """The bytes of the skill's file; a link to another file of the same folder is followed by hand."""
+        """Return the bytes of the skill's file. A link to another file of the same folder is resolved here."""
         if not is_link(parts[-1], folder):
             return read_at(parts[-1], folder, self._policy.max_file_bytes, self._names)
         with walked(root, parts, floor=parts[:-1]) as (inner, real):
             return read_at(real[-1], inner, self._policy.max_file_bytes, self._names)
 
     def _refused(self, parts: Parts, *findings: Finding) -> Entry:
-        return Entry(self._path(parts), told(findings), self._strict)
+        return Entry(self._path(parts), reported(findings), self._strict)
 
     def _path(self, parts: Parts) -> str:
         return _plain(str(self._shown.joinpath(*parts)))
@@ -247,6 +250,6 @@ def _is_ours(root: Root) -> bool:
 
 
 def _plain(path: str) -> str:
-    """A path in letters that can be written and printed."""
+    """Return a path with every unprintable character escaped."""
     text = path.encode("utf-8", "backslashreplace").decode()
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -1,4 +1,4 @@
-"""What the host allows a folder of skills."""
+"""The limits that a host sets for a folder of skills."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ from rlm.model.base import Noun
 
 MAX_FRONTMATTER_BYTES = 16 * 1024
 MAX_DEPTH = 16
-"""How deep values of a frontmatter may be nested, the frontmatter itself included."""
+"""The most levels of values in a frontmatter, the frontmatter itself included."""
 
 MAX_NAME = 64
 MAX_DESCRIPTION = 1024
-"""Characters, by the Agent Skills specification."""
+"""Characters of a name and of a description, by the Agent Skills specification."""
 
 LONGEST_NAME = 128
 LONGEST_DESCRIPTION = 8192
-"""Characters from which a file is refused, not only reported."""
+"""Characters over which a file is refused. Between the two limits it is only reported."""
 
 
 class SkillPolicy(Noun):
-    """Limits of the loader, and what it may take for a skill; the host's word, as in ``Catalog.add_skills(policy=)``.
+    """Limits of the loader, and the files that it takes for skills, as in ``Catalog.add_skills(policy=)``.
 
-    Bytes: ``max_file_bytes`` of a SKILL.md, checked before it is read; ``max_body_bytes`` of the part that one unit
-    carries, over which a body is offered by section; ``max_resource_bytes`` of a resource that is read. Counts:
-    ``max_resources`` that are listed, ``max_depth`` of folders below the root, ``max_folders`` looked into,
-    ``max_names`` in one folder. ``file_names`` are the names that a skill's file may have, the first that is
-    there wins: ``("SKILL.md", "skill.md")`` opts into the near miss. ``hard_links``: whether a file may be read that
-    has further names outside of the root; ``"allow"`` is for folders that a package installer links from its cache.
+    ``max_file_bytes``: bytes of a SKILL.md, checked before it is read. ``max_body_bytes``: bytes of text in one unit;
+    a longer body is offered by section. ``max_resource_bytes``: bytes of a resource that is read.
+
+    ``max_resources``: files that are listed. ``max_depth``: levels of folders below the root. ``max_folders``:
+    folders that are searched. ``max_names``: names in one folder.
+
+    ``file_names``: the names that a skill's file may have, of which the first match wins. For example ``("SKILL.md",
+    "skill.md")`` also accepts the near miss. ``hard_links``: whether a file may be read that has further names
+    outside of the root; ``"allow"`` is for folders that a package installer links from its cache.
     """
 
     max_file_bytes: int = Field(default=1024 * 1024, gt=0, le=16 * 1024 * 1024)

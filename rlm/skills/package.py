@@ -1,8 +1,9 @@
-"""One SKILL.md, from its bytes to a package: the one parse that name, digest, findings and text come from.
+"""The one parse of a SKILL.md, from bytes to a package: name, digest, findings and text all come from it.
 
-A field is used (``name``, ``description``), recorded (``license``, ``compatibility``, ``metadata``,
-``allowed-tools``: a request, never a grant), honoured where it only narrows (``disable-model-invocation``), or
-ignored and reported. Nothing of it is ever a path, a tool, a weight or a permission. This module opens nothing.
+A field is used (``name``, ``description``) or recorded (``license``, ``compatibility``, ``metadata`` and
+``allowed-tools``, which is a request and never a grant). ``disable-model-invocation`` is honoured, because it can
+only narrow. Any other field is ignored and reported. No field becomes a path, a tool, a weight or a permission. This
+module opens no file.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlm.errors import did_you_mean
-from rlm.skills.findings import MOST_FINDINGS, Finding, Level, Refused, finding, quoted, told
+from rlm.skills.findings import MOST_FINDINGS, Finding, Level, Refused, finding, quoted, reported
 from rlm.skills.frontmatter import Data, FrontmatterField
 from rlm.skills.limits import LONGEST_DESCRIPTION, MAX_DESCRIPTION, SkillPolicy
 from rlm.skills.names import checked_name
@@ -33,12 +34,12 @@ _PROMISES = re.compile(
     r"|visib|activation|capabilit|permission|hooks?$|scope|enabled?$",
     re.IGNORECASE,
 )
-"""Words for what only a host can say; metadata with such a key is reported as inert."""
+"""Words for decisions that belong to the host. Metadata with such a key is reported as inert."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """What a SKILL.md says. ``digest`` is the SHA-256 of its bytes; ``tools`` are requested, not granted."""
+    """The content of a SKILL.md. ``digest`` is the SHA-256 of its bytes. ``tools`` are requested, not granted."""
 
     name: str
     description: str
@@ -53,22 +54,22 @@ class Package:
 
 
 def read_package(data: bytes, folder: str, policy: SkillPolicy) -> tuple[Package | None, tuple[Finding, ...]]:
-    """The package in the bytes of a SKILL.md, or None where it is refused, and all findings.
+    """Return the package in the bytes of a SKILL.md, and all findings. The package is None where the file is refused.
 
     Args:
         data: the whole file.
-        folder: the name of the folder that holds it; only compared with the skill's name.
-        policy: ``max_body_bytes`` decides whether the body is offered by section.
+        folder: the name of the folder that holds the file. It is only compared with the skill's name.
+        policy: its ``max_body_bytes`` decides whether the body is offered by section.
     """
     reading = _PackageReading(folder, policy)
     package = reading.package(data)
-    findings = told(reading.findings)
+    findings = reported(reading.findings)
     refused = any(found.level is Level.ERROR for found in findings)
     return None if refused else package, findings
 
 
 class _PackageReading:
-    """Reads one file and collects what there is to say."""
+    """The reading of one file, which collects findings."""
 
     def __init__(self, folder: str, policy: SkillPolicy) -> None:
         self.findings: list[Finding] = []
@@ -93,12 +94,12 @@ class _PackageReading:
     # -- used ---------------------------------------------------------------------------------------
 
     def _name(self, fields: Mapping[str, FrontmatterField]) -> str:
-        written = self._text("name", fields)
-        if not written:
+        name_text = self._text("name", fields)
+        if not name_text:
             return ""
         place = fields["name"]
         try:
-            name, findings = checked_name(written, self._folder, line=place.line, column=place.column)
+            name, findings = checked_name(name_text, self._folder, line=place.line, column=place.column)
         except Refused as refused:
             self.findings.append(refused.finding)
             return ""
@@ -109,77 +110,77 @@ class _PackageReading:
         text = self._text("description", fields)
         if len(text) > MAX_DESCRIPTION:
             code = "description_long" if len(text) <= LONGEST_DESCRIPTION else "description_too_long"
-            self._say(code, f"{len(text):,} characters; at most {MAX_DESCRIPTION:,}", fields["description"])
+            self._report(code, f"{len(text):,} characters; at most {MAX_DESCRIPTION:,}", fields["description"])
         return text
 
     def _text(self, name: str, fields: Mapping[str, FrontmatterField]) -> str:
-        """The text of a field that must be there; empty, with an error among the findings, where it is not."""
-        given = fields.get(name)
-        if given is None:
+        """Return the text of a required field; empty, with an error among the findings, where it is missing."""
+        entry = fields.get(name)
+        if entry is None:
             unknown = [key for key in fields if key not in _KNOWN and len(key) < _NEAR]
             near = next((key for key in unknown if did_you_mean(key.lower(), [name])), None)
             hint = f"; {quoted(near)} is none" if near is not None else ""
             self.findings.append(finding("missing_field", name + hint, line=1, column=1))
             return ""
-        if not isinstance(given.value, str):
-            self._say("wrong_type", f"{name} is {_type(given.value)}", given)
+        if not isinstance(entry.value, str):
+            self._report("wrong_type", f"{name} is {_type(entry.value)}", entry)
             return ""
-        text = given.value.strip()
+        text = entry.value.strip()
         if not text:
-            self._say("missing_field", f"{name} is empty", given)
-        elif given.tail:
-            self._say("comment_in_value", f"{name} ends before {quoted(given.tail)}", given)
+            self._report("missing_field", f"{name} is empty", entry)
+        elif entry.tail:
+            self._report("comment_in_value", f"{name} ends before {quoted(entry.tail)}", entry)
         return text
 
     # -- recorded -----------------------------------------------------------------------------------
 
     def _recorded(self, fields: Mapping[str, FrontmatterField]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        fields_of_package: dict[str, Any] = {}
         for name in ("license", "compatibility"):
             if name in fields:
                 if isinstance(fields[name].value, str):
-                    found[name] = fields[name].value.strip()
+                    fields_of_package[name] = fields[name].value.strip()
                 else:
-                    self._say("not_recorded", f"{name} is {_type(fields[name].value)}", fields[name])
+                    self._report("not_recorded", f"{name} is {_type(fields[name].value)}", fields[name])
         if "metadata" in fields:
-            found["metadata"] = self._metadata(fields["metadata"])
+            fields_of_package["metadata"] = self._metadata(fields["metadata"])
         if "allowed-tools" in fields:
-            found["tools"] = self._tools(fields["allowed-tools"])
+            fields_of_package["tools"] = self._tools(fields["allowed-tools"])
         if NARROWING in fields:
-            found["narrowed"] = self._narrowed(fields[NARROWING])
-        return found
+            fields_of_package["narrowed"] = self._narrowed(fields[NARROWING])
+        return fields_of_package
 
-    def _metadata(self, given: FrontmatterField) -> Mapping[str, Data]:
-        if given.value == "":
+    def _metadata(self, entry: FrontmatterField) -> Mapping[str, Data]:
+        if entry.value == "":
             return {}
-        if not isinstance(given.value, dict):
-            self._say("not_recorded", f"metadata is {_type(given.value)}", given)
+        if not isinstance(entry.value, dict):
+            self._report("not_recorded", f"metadata is {_type(entry.value)}", entry)
             return {}
-        if any(not isinstance(value, str) for value in given.value.values()):
-            self._say("nested_metadata", "", given)
-        promises = [key for key in _keys(given.value) if _PROMISES.search(key)]
+        if any(not isinstance(value, str) for value in entry.value.values()):
+            self._report("nested_metadata", "", entry)
+        promises = [key for key in _keys(entry.value) if _PROMISES.search(key)]
         if promises:
-            self._say("inert_metadata", ", ".join(quoted(key, 30) for key in promises[:5]), given)
-        return given.value
+            self._report("inert_metadata", ", ".join(quoted(key, 30) for key in promises[:5]), entry)
+        return entry.value
 
-    def _tools(self, given: FrontmatterField) -> tuple[str, ...]:
-        """The tools that are asked for, as they are written; what stands in parentheses is not taken apart."""
-        if isinstance(given.value, str):
-            tools, commas = _apart(given.value)
+    def _tools(self, entry: FrontmatterField) -> tuple[str, ...]:
+        """Return the requested tools as they are written. Text in parentheses is not split."""
+        if isinstance(entry.value, str):
+            tools, commas = _split(entry.value)
             if commas:
-                self._say("allowed_tools_form", "commas", given)
+                self._report("allowed_tools_form", "commas", entry)
             return tools
-        if isinstance(given.value, list) and all(isinstance(item, str) for item in given.value):
-            self._say("allowed_tools_form", "a list", given)
-            return tuple(item.strip() for item in given.value if item.strip())
-        self._say("not_recorded", f"allowed-tools is {_type(given.value)}", given)
+        if isinstance(entry.value, list) and all(isinstance(item, str) for item in entry.value):
+            self._report("allowed_tools_form", "a list", entry)
+            return tuple(item.strip() for item in entry.value if item.strip())
+        self._report("not_recorded", f"allowed-tools is {_type(entry.value)}", entry)
         return ()
 
-    def _narrowed(self, given: FrontmatterField) -> bool:
-        """Anything but a plain no narrows: of all that a file can ask for, only less is ever given."""
-        if isinstance(given.value, str) and given.value.strip().lower() in _FALSE:
+    def _narrowed(self, entry: FrontmatterField) -> bool:
+        """Whether the field narrows. Every value except a plain "no" does, because a file may only ask for less."""
+        if isinstance(entry.value, str) and entry.value.strip().lower() in _FALSE:
             return False
-        self._say("narrowed", "", given)
+        self._report("narrowed", "", entry)
         return True
 
     # -- the body -----------------------------------------------------------------------------------
@@ -192,13 +193,13 @@ class _PackageReading:
         if size <= limit:
             return ()
         sections = sections_of(body, limit)
-        said = f"{size:,} bytes; at most {limit:,}"
+        detail = f"{size:,} bytes; at most {limit:,}"
         code = "body_in_sections" if sections else "body_too_long"
-        self.findings.append(finding(code, said, line=line, column=1))
+        self.findings.append(finding(code, detail, line=line, column=1))
         return sections
 
-    def _say(self, code: str, said: str, place: FrontmatterField) -> None:
-        self.findings.append(finding(code, said, line=place.line, column=place.column))
+    def _report(self, code: str, detail: str, place: FrontmatterField) -> None:
+        self.findings.append(finding(code, detail, line=place.line, column=place.column))
 
 
 def _unused(fields: Mapping[str, FrontmatterField]) -> Iterator[Finding]:
@@ -208,8 +209,8 @@ def _unused(fields: Mapping[str, FrontmatterField]) -> Iterator[Finding]:
         yield finding("ignored_field", quoted(name) + hint, line=place.key_line, column=place.key_column)
 
 
-def _apart(text: str) -> tuple[tuple[str, ...], bool]:
-    """Words apart by blanks or commas outside of parentheses, and whether there were commas."""
+def _split(text: str) -> tuple[tuple[str, ...], bool]:
+    """Split a text at blanks and commas outside of parentheses. Return the words, and whether there were commas."""
     tools: list[str] = []
     word: list[str] = []
     depth, commas = 0, False

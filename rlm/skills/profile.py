@@ -1,12 +1,12 @@
-"""The profile: which skills the host pins for a run. The bundled four, unless it says otherwise.
+"""The profile: the skills that the host pins for a run. By default these are the bundled four.
 
     Profile()                                        the bundled skills
     Profile(disable=["rlm-recurse"])                 without one of them
     Profile(skills=["rlm-facts", Path("./house")])   others: bundled by name, one's own by folder
-    Profile(skills="off")                            none
+    Profile(skills="off")                            no skill
 
-A pin is an id and a digest: it holds for the text that the host meant, and for no other. Nothing in a SKILL.md,
-in a query or in a reply can change a profile.
+A pin is an id and a digest. It holds for the text that the host vouched for, and for no other text. No SKILL.md,
+query or reply can change a profile.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BUNDLED: Mapping[str, str] = {
 
 
 class Pin(Noun):
-    """One pinned skill: its name, the SHA-256 of its SKILL.md, and its folder (None: a bundled one)."""
+    """One pinned skill: its name, the SHA-256 of its SKILL.md, and its folder. A bundled skill has no folder (None)."""
 
     name: str = Field(min_length=1)
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -45,12 +45,15 @@ class Pin(Noun):
 
     @property
     def id(self) -> str:
-        """The unit's id."""
+        """The unit's id, for example ``skill:rlm-facts``."""
         return f"{Kind.SKILL}:{self.name}"
 
     @classmethod
     def bundled(cls, name: str) -> Pin:
-        """The pin of a bundled skill.
+        """Return the pin of a bundled skill.
+
+        Args:
+            name: a key of ``BUNDLED``, for example ``"rlm-facts"``.
 
         Raises:
             ConfigurationError: ``unknown_skill``, with the closest name.
@@ -67,26 +70,26 @@ class Pin(Noun):
 
     @classmethod
     def of(cls, path: Path) -> Pin:
-        """The pin of the skill in a folder, as it is now; the host vouches for its text.
+        """Return the pin of the skill in a folder, as it is now. The host vouches for its text.
 
         Raises:
             CatalogError: ``no_such_path``, ``skills_refused``.
-            ConfigurationError: ``one_skill`` where there is not exactly one.
+            ConfigurationError: ``one_skill`` where the folder does not hold exactly one skill.
         """
         skills = load(path, scope="host").raise_for_refused().skills
         if len(skills) != 1:
-            found = named(sorted(skill.name for skill in skills)) or "none"
+            names = named(sorted(skill.name for skill in skills)) or "none"
             raise ConfigurationError(
-                "one_skill", f"{path} must hold one skill, and holds {found}: name its folder", {"path": str(path)}
+                "one_skill", f"{path} must hold one skill, and holds {names}: name its folder", {"path": str(path)}
             )
         return cls(name=skills[0].name, digest=skills[0].digest, path=path.absolute())
 
 
 class Profile(Noun):
-    """The skills that the host pins, in order, and those of them that it leaves out.
+    """The skills that the host pins, in order, and the skills among them that it leaves out.
 
     ``skills`` takes names of bundled skills, folders (``Path``), ``Pin``s and units of kind ``skill``; ``"off"`` is
-    none. ``disable`` are names. A name that does not exist is an error with the closest one.
+    none. ``disable`` takes names. An unknown name is an error that suggests the closest one.
     """
 
     skills: tuple[Pin | Unit, ...] = Field(default_factory=lambda: tuple(map(Pin.bundled, BUNDLED)))
@@ -94,16 +97,16 @@ class Profile(Noun):
 
     @classmethod
     def of(cls, value: Any = None, *, disable: Iterable[str] = ()) -> Profile:
-        """A profile from what a host writes as ``skills=``: nothing, ``"on"``, ``"off"``, a list, or a profile.
+        """Return the profile for the value of ``skills=``: None, ``"on"``, ``"off"``, a list, or a profile.
 
         Raises:
             ConfigurationError: ``unknown_skill``, ``invalid_field``.
         """
-        given: dict[str, Any] = {"disable": disable}
+        fields: dict[str, Any] = {"disable": disable}
         if isinstance(value, Profile):
-            more = cls(skills=value.skills, **given)
+            more = cls(skills=value.skills, **fields)
             return value.model_copy(update={"disable": value.disable | more.disable}) if more.disable else value
-        return cls(**given) if value is None or value == ON else cls(skills=value, **given)
+        return cls(**fields) if value is None or value == ON else cls(skills=value, **fields)
 
     @pydantic.field_validator("skills", mode="before")
     @classmethod
@@ -137,12 +140,12 @@ class Profile(Noun):
 
     @property
     def pinned(self) -> tuple[Pin | Unit, ...]:
-        """What is pinned in the end."""
+        """The pins and units that remain after ``disable``."""
         return tuple(item for item in self.skills if _name(item.id) not in self.disable)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the profile: what it pins, by id and digest, and what it leaves out."""
+        """SHA-256 of the profile: the pins with id and digest, and the disabled names."""
         return digest_of(plain(self))
 
 
@@ -163,7 +166,7 @@ def _names(value: Any) -> frozenset[str]:
 
 
 def _name(id: Any) -> str:
-    """The name of a skill that is called by its name or its id."""
+    """Return the name of a skill from its name or its id."""
     if not isinstance(id, str):
         raise ValueError(f"the name of a skill is a string, not {type(id).__name__}")
     return id.removeprefix(f"{Kind.SKILL}:")

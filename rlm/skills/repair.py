@@ -1,8 +1,8 @@
-"""The one repair: a plain top-level name or description that is not YAML, put in quotes.
+"""The one repair: a plain top-level name or description that is not YAML is put in quotes.
 
-People write ``description: Use when: ...`` and begin descriptions with a backtick, ``@`` or ``[``. Where the
-frontmatter is no YAML, such a value is quoted and the same parser reads the text again. Nothing else is guessed,
-and what does not come out as exactly the text that was quoted is not accepted.
+Authors write ``description: Use when: ...``, and begin descriptions with a backtick, ``@`` or ``[``. Where the
+frontmatter is not YAML, such a value is quoted and the same parser reads the text again. No other guess is made. A
+value that the second parse does not return exactly as it was quoted is refused.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _COLON = re.compile(r":(?:[ \t]|$)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class _Quoted:
-    """A value that was put in quotes: its field, place and the text that must come out."""
+class _QuotedValue:
+    """A value that was put in quotes: its field, its place, and the text that the parse must return."""
 
     key: str
     line: int
@@ -29,10 +29,10 @@ class _Quoted:
 
 
 def fields_or_repaired(text: str) -> tuple[dict[str, FrontmatterField], tuple[Finding, ...]]:
-    """The fields of a frontmatter, repaired where that helps, and what was repaired.
+    """Return the fields of a frontmatter, repaired where that helps, and a finding for each repair.
 
     Raises:
-        Refused: it is not YAML and the repair does not help, or it is YAML that has no place here.
+        Refused: the text is not YAML and the repair does not help, or it is YAML that a frontmatter may not hold.
     """
     try:
         return fields_of(text), ()
@@ -44,23 +44,23 @@ def fields_or_repaired(text: str) -> tuple[dict[str, FrontmatterField], tuple[Fi
             fields = fields_of("\n".join(lines))
         except NotYaml:
             raise problem.refused from None
-        if not all(_came_out(fields, value) for value in quoted):
+        if not all(_is_unchanged(fields, value) for value in quoted):
             raise problem.refused from None
         return fields, tuple(
-            finding("repaired", problem.said, line=value.line, column=value.column) for value in quoted
+            finding("repaired", problem.reason, line=value.line, column=value.column) for value in quoted
         )
 
 
-def _with_quotes(lines: list[str]) -> tuple[list[str], list[_Quoted]]:
-    """The lines with such values in single quotes, and what was quoted."""
-    quoted: list[_Quoted] = []
+def _with_quotes(lines: list[str]) -> tuple[list[str], list[_QuotedValue]]:
+    """Return the lines with such values in single quotes, and the values that were quoted."""
+    quoted: list[_QuotedValue] = []
     out = list(lines)
     for number, end, match in _plain_values(lines):
         value = [match["value"], *lines[number + 1 : end]]
         if not _needs_quotes("\n".join(value)):
             continue
         column = match.start("value") + 1
-        quoted.append(_Quoted(match["key"], number + FIRST_LINE, column, _folded(value)))
+        quoted.append(_QuotedValue(match["key"], number + FIRST_LINE, column, _folded(value)))
         inside = [part.replace("'", "''") for part in value]
         inside[-1] = inside[-1].rstrip(" \t") + "'"
         out[number:end] = [f"{match['key']}:{match['gap']}'{inside[0]}", *inside[1:]]
@@ -68,7 +68,7 @@ def _with_quotes(lines: list[str]) -> tuple[list[str], list[_Quoted]]:
 
 
 def _plain_values(lines: list[str]) -> Iterator[tuple[int, int, re.Match[str]]]:
-    """First line, line after the last, and match of each top-level name or description."""
+    """Yield first line, line after the last, and match of each top-level name or description."""
     for number, line in enumerate(lines):
         match = _LINE.fullmatch(line)
         if match is None:
@@ -90,6 +90,8 @@ def _folded(lines: list[str]) -> str:
     return " ".join(line.strip(" \t") for line in lines)
 
 
-def _came_out(fields: Mapping[str, FrontmatterField], value: _Quoted) -> bool:
-    found = fields.get(value.key)
-    return found is not None and found.value == value.text and (found.line, found.column) == (value.line, value.column)
+def _is_unchanged(fields: Mapping[str, FrontmatterField], value: _QuotedValue) -> bool:
+    parsed = fields.get(value.key)
+    return (
+        parsed is not None and parsed.value == value.text and (parsed.line, parsed.column) == (value.line, value.column)
+    )

@@ -1,4 +1,4 @@
-"""The other files of a skill: listed when asked for, read when asked for, never run, imported or parsed."""
+"""The other files of a skill. They are listed and read on request, and never run, imported or parsed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_FOLDERS_DEEP = 16
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A file of a skill: its path below the skill's folder, and its bytes when it was listed."""
+    """A file of a skill: its path below the skill's folder, and its size in bytes when it was listed."""
 
     path: str
     size: int
@@ -25,38 +25,38 @@ class Resource:
 
 @dataclass(frozen=True)
 class ResourceListing:
-    """The files of a skill by path; ``complete`` is false where there are more, or some could not be listed."""
+    """The files of a skill by path. ``complete`` is false where there are more, or where some could not be listed."""
 
     files: tuple[Resource, ...]
     complete: bool
 
 
 def listed(root: Root, folder: Parts, main: str, policy: SkillPolicy) -> ResourceListing:
-    """The regular files below a skill's folder, its own SKILL.md apart; links are not followed.
+    """Return the regular files below a skill's folder, except its own SKILL.md. Links are not followed.
 
     Raises:
         CatalogError: ``resource_refused``.
     """
-    found: list[Resource] = []
+    files: list[Resource] = []
     complete = True
     try:
         with folder_below(root, folder) as descriptor:
             for resource in _files(descriptor, "", policy, 0):
-                if resource is None or len(found) >= policy.max_resources:
+                if resource is None or len(files) >= policy.max_resources:
                     complete = False
                     if resource is not None:
                         break
                 elif resource.path != main:
-                    found.append(resource)
+                    files.append(resource)
     except Refused as refused:
         raise _error(refused, main) from None
-    return ResourceListing(tuple(found), complete)
+    return ResourceListing(tuple(files), complete)
 
 
 def _files(folder: int, before: str, policy: SkillPolicy, depth: int) -> Iterator[Resource | None]:
-    """The files of a folder and those below it, in order of names; None for what is left out."""
-    names, all_of_them = names_in(folder, policy.max_names)
-    if not all_of_them:
+    """Yield the files of a folder and those below it, in order of names; None for each entry that is left out."""
+    names, is_complete = names_in(folder, policy.max_names)
+    if not is_complete:
         yield None
     for name in names:
         mode = kind_at(name, folder)
@@ -73,7 +73,7 @@ def _files(folder: int, before: str, policy: SkillPolicy, depth: int) -> Iterato
 
 
 def names_in(folder: int, most: int) -> tuple[list[str], bool]:
-    """The names in an open folder, sorted, and whether these are all; where there are more than ``most``, none."""
+    """Return the names in an open folder, sorted, and whether they are all. Over ``most`` names, the list is empty."""
     names: list[str] = []
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -84,12 +84,12 @@ def names_in(folder: int, most: int) -> tuple[list[str], bool]:
 
 
 def names_for(root: Root, policy: SkillPolicy) -> Names | None:
-    """What counts the names of files below a root, where the policy refuses those that have others."""
+    """Return the counter of hard links below a root, where the policy refuses files that have other names."""
     return Names(root) if policy.hard_links == "refuse" else None
 
 
 def read(root: Root, folder: Parts, path: str, policy: SkillPolicy) -> bytes:
-    """The bytes of a file below a skill's folder, through the same confinement as the SKILL.md itself.
+    """Return the bytes of a file below a skill's folder, through the same confinement as the SKILL.md itself.
 
     Raises:
         CatalogError: ``resource_refused``; ``detail`` has the finding's ``code`` and the path.
@@ -109,9 +109,9 @@ def read(root: Root, folder: Parts, path: str, policy: SkillPolicy) -> bytes:
 
 
 def _error(refused: Refused, path: str) -> CatalogError:
-    told = refused.finding
-    message = f"{quoted(path)}: {told.message}; {told.fix}"
-    return CatalogError("resource_refused", message, {"code": told.code, "path": _plain(path)})
+    finding = refused.finding
+    message = f"{quoted(path)}: {finding.message}; {finding.fix}"
+    return CatalogError("resource_refused", message, {"code": finding.code, "path": _plain(path)})
 
 
 def _plain(path: str) -> str:

@@ -1,6 +1,6 @@
-"""A long body in parts: every character of it in exactly one, in order, none over the limit.
+"""A long body in sections. Every character is in exactly one of them, in order, and none is over the limit.
 
-Parts begin at headings; what has none, or is too long between two of them, is parted between lines.
+Sections begin at headings. Text without headings, or too long between two of them, is split between lines.
 """
 
 from __future__ import annotations
@@ -18,24 +18,27 @@ _TITLES = 200
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a body; ``title`` holds the headings in it, most of them where they are many."""
+    """A part of a body. ``title`` joins the headings in it, shortened to 200 characters."""
 
     title: str
     text: str
 
 
 def sections_of(body: str, limit: int) -> tuple[Section, ...]:
-    """The parts of a body, each at most ``limit`` bytes; none where a single line is longer, or they are too many."""
+    """Return the sections of a body, each at most ``limit`` bytes.
+
+    The result is empty where a single line is longer, or where there are more than ``MAX_SECTIONS`` sections.
+    """
     parts: list[list[_TextPiece]] = []
-    room = 0
+    free_bytes = 0
     for piece in _pieces(body, limit):
         if piece.size > limit:
             return ()
-        if piece.size > room:
+        if piece.size > free_bytes:
             parts.append([])
-            room = limit
+            free_bytes = limit
         parts[-1].append(piece)
-        room -= piece.size
+        free_bytes -= piece.size
     if len(parts) > MAX_SECTIONS:
         return ()
     return tuple(Section(_title(part), "".join(piece.text for piece in part)) for part in parts)
@@ -43,7 +46,7 @@ def sections_of(body: str, limit: int) -> tuple[Section, ...]:
 
 @dataclass(frozen=True)
 class _TextPiece:
-    """What stands below one heading, or a run of its lines where that is too long."""
+    """The text below one heading, or a run of its lines where that text is too long."""
 
     title: str
     text: str
@@ -66,7 +69,7 @@ def _pieces(body: str, limit: int) -> Iterator[_TextPiece]:
 
 
 def _lines(body: str) -> Iterator[tuple[str, str | None]]:
-    """Each line with its end, and its heading where it is one; in a block of code nothing is."""
+    """Yield each line with its end, and its heading where it is one. Lines in a block of code are no headings."""
     code = ""
     for line in filter(None, _AFTER_LINE.split(body)):
         fence = _CODE.match(line)

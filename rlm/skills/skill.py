@@ -1,4 +1,4 @@
-"""A skill that was loaded: its package, where it lies, and the way to its resources."""
+"""A loaded skill: its package, its place, and its resources."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from rlm.skills.resources import ResourceListing
 
 @dataclass(frozen=True)
 class Skill:
-    """A loaded skill. Its text is what was read when it was loaded; only resources are read later, when asked for.
+    """A loaded skill. Its text was read when it was loaded. Resources are read later, on request.
 
-    ``scope`` and ``source`` are the host's words for where it comes from; ``path`` is the file as the host's call
-    names it, ``file`` where it really lies.
+    ``scope`` and ``source`` are the host's names for its origin. ``path`` is the file as the host's call names it,
+    and ``file`` its real path.
     """
 
     package: Package
@@ -47,7 +47,7 @@ class Skill:
 
     @property
     def identity(self) -> str:
-        """``scope:name``."""
+        """``scope:name``, in the form in which names are compared."""
         return f"{identity(self.scope)}:{self.key}"
 
     @property
@@ -56,10 +56,10 @@ class Skill:
         return "/".join((self.root.path.rstrip("/"), *self.parts))
 
     def verify(self) -> None:
-        """Make sure that the file is still the one that was loaded.
+        """Check that the file is still the one that was loaded.
 
         Raises:
-            CatalogError: ``skill_changed``; load it again (``replace=True``) to admit the new text.
+            CatalogError: ``skill_changed``; load it again with ``replace=True`` to accept the new text.
         """
         try:
             with walked(self.root, self.parts, floor=self.parts[:-1]) as (folder, real):
@@ -70,12 +70,12 @@ class Skill:
         if hashlib.sha256(data).hexdigest() != self.digest:
             raise self._changed("other bytes")
 
-    def _changed(self, said: str) -> CatalogError:
-        message = f"{self.path} is not the file that was loaded ({said}); load it again with replace=True"
+    def _changed(self, reason: str) -> CatalogError:
+        message = f"{self.path} is not the file that was loaded ({reason}); load it again with replace=True"
         return CatalogError("skill_changed", message, {"path": self.path, "digest": self.digest})
 
     def resources(self) -> ResourceListing:
-        """The other files of the skill's folder; they are listed, not opened.
+        """Return the other files of the skill's folder. They are listed, not opened.
 
         Raises:
             CatalogError: ``resource_refused``, ``skill_changed``.
@@ -84,10 +84,10 @@ class Skill:
         return resources.listed(self.root, self.parts[:-1], self.parts[-1], self.policy)
 
     def read(self, path: str) -> bytes:
-        """The bytes of a resource. Whether a model may have them is the host's to say: wrap this in a tool.
+        """Return the bytes of a resource. The host decides whether a model may have them: wrap this method in a tool.
 
         Args:
-            path: below the skill's folder, with ``/``, as in ``resources()``.
+            path: below the skill's folder, with ``/``, as in ``resources()``, for example ``"references/notes.md"``.
 
         Raises:
             CatalogError: ``resource_refused``, ``skill_changed``.

@@ -1,7 +1,7 @@
-"""From the bytes of a SKILL.md to its frontmatter and body; nothing here knows YAML or Markdown.
+"""The split of a SKILL.md's bytes into frontmatter and body. This module knows no YAML and no Markdown.
 
-Only LF, CR LF and CR end a line. The fence is a whole line ``---`` at column 0, blanks after it allowed; the first
-line of the file opens it. U+0085, U+2028, U+2029 and form feed are characters like others.
+Only LF, CR LF and CR end a line. The fence is a whole line ``---`` at column 0, and blanks may follow it. The first
+line of the file opens it. U+0085, U+2028, U+2029 and form feed are ordinary characters.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from rlm.skills.limits import MAX_FRONTMATTER_BYTES
 
 BOM = b"\xef\xbb\xbf"
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
-"""What may stand in no frontmatter: control characters (tab, line ends and U+0085 apart), and what is no character."""
+"""Characters that a frontmatter may not hold: controls other than tab, line ends and U+0085, and code points that are
+no characters.
+"""
 
 _IN_BODY = re.compile("[\x01-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _HIDDEN = re.compile("[\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
@@ -36,7 +38,7 @@ _ENCODINGS = (
 
 @dataclass(frozen=True)
 class Source:
-    """The two halves of a file, with LF as the only line end, and what there is to say of its bytes."""
+    """The two halves of a file, with LF as the only line end, and the findings about its bytes."""
 
     frontmatter: str
     body: str
@@ -45,7 +47,7 @@ class Source:
 
 
 def source_of(data: bytes) -> Source:
-    """The halves of a file.
+    """Return the halves of a file.
 
     Raises:
         Refused: ``not_utf8``, ``control_character``, ``no_frontmatter``, ``unclosed_frontmatter``,
@@ -70,14 +72,14 @@ def source_of(data: bytes) -> Source:
         raise refusal("frontmatter_too_big", f"{size:,} bytes; at most {MAX_FRONTMATTER_BYTES:,}", line=1, column=1)
     control = CONTROL.search(frontmatter)
     if control is not None:
-        raise _at(text, opening.end() + 1 + control.start(), "control_character", _named(control[0]))
-    findings.extend(_odd(text, closing.end()))
+        raise _at(text, opening.end() + 1 + control.start(), "control_character", _code_point(control[0]))
+    findings.extend(_odd_characters(text, closing.end()))
     body_line = text.count("\n", 0, closing.end()) + 2
     return Source(frontmatter, text[closing.end() + 1 :], body_line, tuple(findings))
 
 
 def _decoded(data: bytes) -> str:
-    """The text after one byte order mark, with LF as the only line end."""
+    """Return the text after one byte order mark, with LF as the only line end."""
     start = len(BOM) if data.startswith(BOM) else 0
     for mark, encoding in _ENCODINGS:
         if data.startswith(mark):
@@ -95,46 +97,46 @@ def _decoded(data: bytes) -> str:
 def _undecodable(data: bytes, offset: int) -> Refused:
     before = data[:offset].decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     guess = "; it looks like Windows-1252 (cp1252)" if _is_cp1252(data) else ""
-    said = f"byte 0x{data[offset]:02x} at offset {offset}{guess}"
+    detail = f"byte 0x{data[offset]:02x} at offset {offset}{guess}"
     line = before.count("\n") + 1
-    return refusal("not_utf8", said, line=line, column=len(before) - before.rfind("\n"))
+    return refusal("not_utf8", detail, line=line, column=len(before) - before.rfind("\n"))
 
 
 def _is_cp1252(data: bytes) -> bool:
-    """Whether the bytes are letters in Windows-1252, and none of them are in UTF-8."""
+    """Whether the bytes hold letters of Windows-1252, and no letter beyond ASCII that is UTF-8."""
     return _SOME_UTF8.search(data) is None and _NOT_CP1252.search(data) is None
 
 
 def _no_fence(text: str) -> Refused:
-    """Why the first line is no fence; frontmatter that begins later is never taken for a body."""
+    """Return the refusal for a first line that is no fence. Frontmatter that begins later is never taken for a body."""
     first = text.split("\n", 1)[0]
     if not first.strip():
-        said = "the first line is blank"
+        detail = "the first line is blank"
     elif first.startswith("\ufeff"):
-        said = "there is a second byte order mark"
+        detail = "there is a second byte order mark"
     elif first.strip() == "---":
-        said = "blanks stand before ---"
+        detail = "blanks stand before ---"
     elif re.fullmatch(r"-{2,}\s*", first):
-        said = f"{first.strip()} has {len(first.strip())} hyphens, not 3"
+        detail = f"{first.strip()} has {len(first.strip())} hyphens, not 3"
     else:
-        said = f"it is {quoted(first, 40)}"
-    return refusal("no_frontmatter", said, line=1, column=1)
+        detail = f"it is {quoted(first, 40)}"
+    return refusal("no_frontmatter", detail, line=1, column=1)
 
 
-def _odd(text: str, body: int) -> Iterator[Finding]:
-    """The first control character of the body, and the first hidden one of the file."""
+def _odd_characters(text: str, body: int) -> Iterator[Finding]:
+    """Yield a finding for the first control character of the body, and for the first hidden one of the file."""
     control = _IN_BODY.search(text, body)
     if control is not None:
-        yield _at(text, control.start(), "control_in_body", _named(control[0])).finding
+        yield _at(text, control.start(), "control_in_body", _code_point(control[0])).finding
     hidden = _HIDDEN.search(text)
     if hidden is not None:
-        yield _at(text, hidden.start(), "hidden_text", _named(hidden[0])).finding
+        yield _at(text, hidden.start(), "hidden_text", _code_point(hidden[0])).finding
 
 
-def _at(text: str, place: int, code: str, said: str) -> Refused:
+def _at(text: str, place: int, code: str, detail: str) -> Refused:
     line = text.count("\n", 0, place) + 1
-    return refusal(code, said, line=line, column=place - text.rfind("\n", 0, place))
+    return refusal(code, detail, line=line, column=place - text.rfind("\n", 0, place))
 
 
-def _named(character: str) -> str:
+def _code_point(character: str) -> str:
     return f"U+{ord(character):04X}"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rlm.skills import Finding, Package, SkillPolicy, Verdict, read_package
+from rlm.skills import Finding, Package, SkillPolicy, SkillVerdict, read_package
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "cases"
 CASES = SHARED / "skills"
@@ -61,4 +61,4 @@ def refused_with(content: str | bytes, code: str, **limits: Any) -> Finding:
     return findings[code]
 
 
-LOADED = (Verdict.LOADED, Verdict.LOADED_WITH_FINDINGS)
+LOADED = (SkillVerdict.LOADED, SkillVerdict.LOADED_WITH_FINDINGS)

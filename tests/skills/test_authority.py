@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import rlm
 import rlm.skills
 from rlm.model.facts import facts_of
-from rlm.skills import Verdict
+from rlm.skills import SkillVerdict
 from tests.skills.shelf import text, write
 
 ROOM = Path(rlm.skills.__file__).parent
@@ -116,7 +116,7 @@ def test_k05_a_file_cannot_promote_itself_by_any_field(tmp_path: Path, field: st
 def test_k05_what_a_file_promises_is_reported_with_its_place(tmp_path: Path) -> None:
     write(tmp_path, "demo", text(always_apply="true", priority="100", hooks="{a: b}", metadata="{permanence: pinned}"))
     (entry,) = rlm.Catalog().add_skills(tmp_path).entries
-    assert entry.verdict is Verdict.LOADED_WITH_FINDINGS
+    assert entry.verdict is SkillVerdict.LOADED_WITH_FINDINGS
     told = {(found.code, found.line) for found in entry.findings}
     assert told == {("ignored_field", 4), ("ignored_field", 5), ("ignored_field", 6), ("inert_metadata", 7)}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rlm
-from rlm.skills import Entry, Library, Package, SkillPolicy, Verdict, load
+from rlm.skills import Entry, Library, Package, SkillPolicy, SkillVerdict, load
 from tests.skills.shelf import CASES, LIBRARIES, LOADED, cases, handed
 
 pytestmark = handed
@@ -104,11 +104,11 @@ def test_the_input_is_treated_as_wanted(case: dict[str, str]) -> None:
     assert entry.path == str(CASES / case["path"])
     assert all(found.message and (found.fix or found.code == "narrowed") for found in entry.findings)
     if id in REFUSED:
-        assert entry.verdict is Verdict.REFUSED
+        assert entry.verdict is SkillVerdict.REFUSED
         assert entry.skill is None
         assert REFUSED[id] in codes
         return
-    assert entry.verdict is (Verdict.LOADED_WITH_FINDINGS if id in WITH_FINDINGS else Verdict.LOADED)
+    assert entry.verdict is (SkillVerdict.LOADED_WITH_FINDINGS if id in WITH_FINDINGS else SkillVerdict.LOADED)
     assert codes == WITH_FINDINGS.get(id, set())
     assert entry.skill is not None
     assert VALUES.get(id, lambda p: p.name)(entry.skill.package)
@@ -123,9 +123,9 @@ def test_strict_and_lenient_differ_in_the_verdict_and_never_in_the_values(case: 
     if strict.skill is not None and lenient.skill is not None:
         assert strict.skill.package == lenient.skill.package
     if case["id"] in STRICTLY_REFUSED:
-        assert (lenient.verdict, strict.verdict) == (Verdict.LOADED_WITH_FINDINGS, Verdict.REFUSED)
-    if lenient.verdict is Verdict.REFUSED:
-        assert strict.verdict is Verdict.REFUSED
+        assert (lenient.verdict, strict.verdict) == (SkillVerdict.LOADED_WITH_FINDINGS, SkillVerdict.REFUSED)
+    if lenient.verdict is SkillVerdict.REFUSED:
+        assert strict.verdict is SkillVerdict.REFUSED
 
 
 def test_every_row_is_looked_at() -> None:
@@ -150,10 +150,10 @@ def test_a_bad_neighbour_costs_the_good_skill_nothing(name: str) -> None:
     catalog = rlm.Catalog()
     library = catalog.add_skills(LIBRARIES / name)
     assert [Path(entry.path).parent.name for entry in library.entries] == ["bad", "good"]
-    assert library.entries[1].verdict is Verdict.LOADED
+    assert library.entries[1].verdict is SkillVerdict.LOADED
     assert "skill:good" in catalog
     bad = library.entries[0]
-    assert bad.verdict is (Verdict.REFUSED if name in ("poison-cp1252", "poison-null-desc") else bad.verdict)
+    assert bad.verdict is (SkillVerdict.REFUSED if name in ("poison-cp1252", "poison-null-desc") else bad.verdict)
     if name == "poison-date":
         assert bad.skill is not None
         assert bad.skill.package.metadata == {"created": "2026-13-45"}
@@ -174,9 +174,9 @@ def test_near_misses_are_reported_and_loaded_where_the_host_opts_in() -> None:
     library = load(LIBRARIES / "case")
     told = {Path(entry.path).parent.name: entry for entry in library.entries}
     assert {name: entry.verdict for name, entry in told.items()} == {
-        "both": Verdict.LOADED_WITH_FINDINGS,
-        "lower": Verdict.REFUSED,
-        "mixed": Verdict.REFUSED,
+        "both": SkillVerdict.LOADED_WITH_FINDINGS,
+        "lower": SkillVerdict.REFUSED,
+        "mixed": SkillVerdict.REFUSED,
     }
     assert "did you mean SKILL.md?" in told["lower"].findings[0].message
     assert [found.code for found in told["both"].findings] == ["file_beside"]

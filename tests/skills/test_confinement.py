@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rlm.errors import CatalogError
-from rlm.skills import Entry, Finding, Skill, SkillPolicy, Verdict, load
+from rlm.skills import Entry, Finding, Skill, SkillPolicy, SkillVerdict, load
 from rlm.skills.confine import read_at
 from rlm.skills.findings import Refused
 from tests.skills.shelf import text, write
@@ -45,7 +45,7 @@ def only(root: Path, **options: Any) -> Entry:
 def refused(root: Path) -> Finding:
     """The one finding for which the only entry is refused."""
     entry = only(root)
-    assert entry.verdict is Verdict.REFUSED
+    assert entry.verdict is SkillVerdict.REFUSED
     assert entry.skill is None
     assert SECRET not in str(entry)
     (found,) = entry.findings
@@ -85,7 +85,7 @@ def test_k36_a_link_to_a_folder_outside_is_refused_with_the_remedy(root: Path, o
 def test_k36_no_roundabout_way_out(root: Path, outside: Path, target: str) -> None:
     (root / "demo").symlink_to(target)
     for entry in load(root).entries:
-        assert entry.verdict is Verdict.REFUSED
+        assert entry.verdict is SkillVerdict.REFUSED
         assert SECRET not in str(entry)
 
 
@@ -128,7 +128,7 @@ def test_links_inside_the_root_are_followed_by_hand_and_counted_once(root: Path)
 def test_a_file_may_link_to_its_neighbour_but_not_beyond_its_own_folder(root: Path) -> None:
     write(root, "demo", file="TEXT.md")
     (root / "demo" / "SKILL.md").symlink_to("TEXT.md")
-    assert only(root).verdict is Verdict.LOADED
+    assert only(root).verdict is SkillVerdict.LOADED
     (root / "shared.md").write_text(text("other"))
     (root / "other").mkdir()
     (root / "other" / "SKILL.md").symlink_to("../shared.md")
@@ -273,7 +273,7 @@ def test_k36_a_folder_exchanged_for_a_link_is_refused(root: Path, outside: Path)
     write(root, "demo")
     with swapped_before("demo", replaced(root / "demo", lambda path: path.symlink_to(outside / "demo"))):
         entries = load(root).entries
-    assert [entry.verdict for entry in entries] == [Verdict.REFUSED]
+    assert [entry.verdict for entry in entries] == [SkillVerdict.REFUSED]
     assert SECRET not in str(entries)
 
 
@@ -299,7 +299,7 @@ def test_k36_a_link_exchanged_for_one_that_leads_out_is_refused(root: Path, outs
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "readlink", reading)
         entry = only(root)
-    assert entry.verdict is Verdict.REFUSED
+    assert entry.verdict is SkillVerdict.REFUSED
     assert SECRET not in str(entry)
 
 
@@ -333,7 +333,7 @@ def test_k36_under_a_steady_race_nothing_of_the_outside_is_ever_read(tmp_path: P
     finally:
         stop.set()
         exchanger.join()
-    assert only(root).verdict is Verdict.LOADED
+    assert only(root).verdict is SkillVerdict.LOADED
 
 
 # -- a root that is not what it was -----------------------------------------------------------------
@@ -390,7 +390,7 @@ def test_a_single_file_and_a_single_folder_can_be_named(root: Path) -> None:
     path = write(root, "demo")
     for given in (path, path.parent, root):
         entry = only(given)
-        assert entry.verdict is Verdict.LOADED
+        assert entry.verdict is SkillVerdict.LOADED
         assert entry.path == str(path)
         assert entry.skill is not None
         assert entry.skill.source == "local:demo/SKILL.md"
@@ -398,4 +398,4 @@ def test_a_single_file_and_a_single_folder_can_be_named(root: Path) -> None:
 
 def test_an_empty_folder_is_told(root: Path) -> None:
     entry = only(root)
-    assert (entry.path, entry.verdict, entry.findings[0].code) == (str(root), Verdict.REFUSED, "no_skill")
+    assert (entry.path, entry.verdict, entry.findings[0].code) == (str(root), SkillVerdict.REFUSED, "no_skill")

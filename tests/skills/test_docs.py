@@ -13,7 +13,7 @@ PAGE = ROOT / "docs" / "skills.md"
 
 def row(code: str) -> str:
     meaning = FINDINGS[code]
-    return f"| `{code}` | {meaning.level.value} | {meaning.what} | {meaning.fix} |"
+    return f"| `{code}` | {meaning.level.value} | {meaning.problem} | {meaning.fix} |"
 
 
 def test_the_findings_table_is_the_codes() -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import strategies as st
 
 from rlm.skills import FINDINGS, Level, SkillPolicy, read_package
-from rlm.skills.names import RESERVED, unseen
+from rlm.skills.names import RESERVED, is_invisible
 
 POLICY = SkillPolicy()
 SECONDS = 2.0
@@ -46,7 +46,7 @@ def holds(data: bytes, folder: str = "demo") -> None:
     assert package.digest == hashlib.sha256(data).hexdigest()
     assert package.name
     assert package.description == package.description.strip() != ""
-    assert not [c for c in package.name if c in RESERVED or unseen(c)]
+    assert not [c for c in package.name if c in RESERVED or is_invisible(c)]
     assert is_text((package.license, package.compatibility, package.metadata, package.tools))
     text = data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     assert text.endswith(package.body)

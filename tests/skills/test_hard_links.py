@@ -9,7 +9,7 @@ import pytest
 
 import rlm
 from rlm.errors import CatalogError
-from rlm.skills import SkillPolicy, Verdict, confine, library, load
+from rlm.skills import SkillPolicy, SkillVerdict, confine, library, load
 from tests.skills.shelf import text, write
 
 SECRET = "zq-the-secret-outside-qz"
@@ -35,7 +35,7 @@ def test_k36_a_skill_whose_file_has_a_name_outside_is_refused(root: Path, outsid
     os.link(outside, root / "demo" / "SKILL.md")
     for path in (root, root / "demo", root / "demo" / "SKILL.md"):
         (entry,) = load(path).entries
-        assert entry.verdict is Verdict.REFUSED
+        assert entry.verdict is SkillVerdict.REFUSED
         (found,) = entry.findings
         assert found.code == "hard_link"
         assert "copy the file" in found.fix

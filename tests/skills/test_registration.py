@@ -11,7 +11,7 @@ import pytest
 
 import rlm
 from rlm.errors import CatalogError, ConfigurationError, UnitError
-from rlm.skills import Library, SkillPolicy, Verdict
+from rlm.skills import Library, SkillPolicy, SkillVerdict
 from tests.skills.shelf import text, write
 
 
@@ -32,7 +32,7 @@ def test_k01_a_standard_skill_becomes_one_skill_unit(root: Path) -> None:
     path = write(root, "pdf-forms", text("pdf-forms", "Fill PDF forms.", "# Forms\nOpen it.\n", license="MIT"))
     catalog = rlm.Catalog()
     library = catalog.add_skills(root)
-    assert [entry.verdict for entry in library.entries] == [Verdict.LOADED]
+    assert [entry.verdict for entry in library.entries] == [SkillVerdict.LOADED]
     (unit,) = catalog
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert (unit.id, unit.kind, unit.name) == ("skill:pdf-forms", rlm.Kind.SKILL, "pdf-forms")
@@ -123,7 +123,7 @@ def test_identical_bytes_count_once(root: Path, tmp_path: Path) -> None:
     shutil.copytree(root, tmp_path / "copy")
     assert len(catalog) == 1
     again = catalog.add_skills(tmp_path / "copy", scope="other")
-    assert [entry.verdict for entry in again.entries] == [Verdict.LOADED_WITH_FINDINGS] * 2
+    assert [entry.verdict for entry in again.entries] == [SkillVerdict.LOADED_WITH_FINDINGS] * 2
     assert len(catalog) == 1
 
 
@@ -166,7 +166,7 @@ def test_a_changed_file_is_refused_until_the_host_admits_it_again(root: Path) ->
     catalog.add_skills(root)
     write(root, "demo", text(body="new\n"))
     refused = catalog.add_skills(root)
-    assert [entry.verdict for entry in refused.entries] == [Verdict.REFUSED, Verdict.LOADED]
+    assert [entry.verdict for entry in refused.entries] == [SkillVerdict.REFUSED, SkillVerdict.LOADED]
     assert codes(refused)[0] == {"changed"}
     assert catalog["skill:demo"].content == "old\n"
     admitted = catalog.add_skills(root, replace=True)
@@ -310,7 +310,7 @@ def test_a_body_that_cannot_be_parted_is_refused_with_the_reason(root: Path) -> 
     write(root, "good")
     catalog = rlm.Catalog()
     library = catalog.add_skills(root)
-    assert [entry.verdict for entry in library.entries] == [Verdict.REFUSED, Verdict.LOADED]
+    assert [entry.verdict for entry in library.entries] == [SkillVerdict.REFUSED, SkillVerdict.LOADED]
     (found,) = library.entries[0].findings
     assert (found.code, found.line) == ("body_too_long", 5)
     assert "40,000 bytes" in found.message

@@ -9,13 +9,13 @@ import pytest
 
 import rlm
 from rlm import resources
-from rlm.skills import Verdict, load
-from rlm.skills.bundle import SUGGESTS, standing_units
+from rlm.skills import SkillVerdict, load
+from rlm.skills.bundle import SUGGESTS, pinned_units
 from rlm.skills.profile import BUNDLED
 from tests.acceptance.seen import count
 
 NAMES = ("rlm-operate", "rlm-recurse", "rlm-facts", "rlm-constraints")
-TEXTS = {unit.name: unit.content for unit in standing_units()}
+TEXTS = {unit.name: unit.content for unit in pinned_units()}
 
 TAUGHT: dict[str, dict[str, str]] = {
     "rlm-operate": {
@@ -68,7 +68,7 @@ def test_each_is_a_package_of_the_standard_without_a_finding() -> None:
     library = load(resources.skills_dir(), strict=True)
     found = {skill.name: skill.package for skill in library.skills}
     assert set(found) == set(NAMES)
-    assert {entry.verdict for entry in library.entries} == {Verdict.LOADED}
+    assert {entry.verdict for entry in library.entries} == {SkillVerdict.LOADED}
     for package in found.values():
         assert package.license == "MIT"
         assert package.tools == ()
