@@ -178,6 +178,12 @@ def test_noise_beside_the_messages_does_no_harm(what: str) -> None:
         assert called(catalog, "fine").value == "fine"
 
 
+def test_a_server_that_answers_the_newer_handshake_too_late_is_asked_again() -> None:
+    with rlm.Catalog() as catalog:
+        catalog.add_mcp({"b": bad("late")}, limits=QUICK.model_copy(update={"answer_seconds": 3.0}))
+        assert "mcp_tool:b/fine" in catalog
+
+
 def test_a_command_that_is_not_there_is_named() -> None:
     with pytest.raises(ToolError, match="no-such-program was not found"):
         rlm.MCPClient("x", {"command": "no-such-program"}).open()
@@ -246,9 +252,11 @@ def test_a_catalog_that_nobody_holds_lets_its_servers_go() -> None:
     catalog = rlm.Catalog()
     client = catalog.add_mcp({"t": good()}, limits=QUICK)["t"]
     pid = client._connection._session.line.pid  # type: ignore[union-attr]
-    gone = weakref.ref(catalog)
+    freed = threading.Event()  # a look at the lists that is under way holds it for a moment
+    gone = weakref.ref(catalog, lambda _: freed.set())
     del catalog
     gc.collect()
+    assert freed.wait(PATIENCE)
     assert gone() is None
     assert ends(pid)
 

@@ -39,7 +39,9 @@ scrub_logs(
 CALL_SECONDS = 3600.0
 """Above any time limit of a tool: who calls ends the call."""
 
-PING_SECONDS = 5.0
+PING_SECONDS = 15.0
+"""A server that does not answer in this time is taken for gone. One that shares a busy machine may need 5."""
+
 RELISTEN_SECONDS, LASTING_SECONDS = 0.5, 30.0
 
 CHANGES = (
@@ -102,9 +104,18 @@ class ServerSession:
                 raise
             if problem.code in FAULTS and (problem.code != types.CONNECTION_CLOSED or self.over.is_set()):
                 raise
-            await self._sdk.initialize()
+            await self._initialize()
         except (RuntimeError, pydantic.ValidationError):
+            await self._initialize()
+
+    async def _initialize(self) -> None:
+        """The older handshake. A server may answer the newer one too late and then refuse this: it is asked again."""
+        try:
             await self._sdk.initialize()
+        except MCPError as problem:
+            if problem.code != types.UNSUPPORTED_PROTOCOL_VERSION:
+                raise
+            await self._sdk.discover()
 
     # -- asking -------------------------------------------------------------------------------------
 

@@ -72,9 +72,34 @@ def listed(params: dict[str, Any]) -> dict[str, Any]:
     return {"tools": [tool("fine")]}
 
 
+NEWER = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+"""What the newer protocol has in results."""
+
+LATE: list[dict[str, Any]] = []
+"""What a server that starts slowly has not answered yet."""
+
+
+def late(request: dict[str, Any]) -> None:
+    """Answer the newer handshake only when the older one is tried, and refuse that one."""
+    if request["method"] == "server/discover":
+        offers = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **NEWER}
+        reply = {"jsonrpc": "2.0", "id": request["id"], "result": offers}
+        if LATE:
+            send(reply)
+        else:
+            LATE.append(reply)
+    else:
+        send(LATE[0])
+        refusal = {"code": -32022, "message": "not accepted", "data": {"supported": ["2026-07-28"], "requested": "x"}}
+        send({"jsonrpc": "2.0", "id": request["id"], "error": refusal})
+
+
 def answer(request: dict[str, Any]) -> None:
     method, params = request["method"], request.get("params") or {}
     result: dict[str, Any] = {}
+    if WHAT == "late" and method in ("server/discover", "initialize"):
+        late(request)
+        return
     if method == "initialize":
         capabilities = {"tools": {"listChanged": True}}
         result = {
@@ -84,7 +109,7 @@ def answer(request: dict[str, Any]) -> None:
             "instructions": "x" * 100_000 if WHAT == "hostile" else "",
         }
     elif method == "tools/list":
-        result = listed(params)
+        result = {**listed(params), **(NEWER if WHAT == "late" else {})}
     elif method == "tools/call":
         called(request)
         return
