@@ -184,7 +184,7 @@ class Agent:
         call = f"{self.id}.{self.turn + 1}"
         try:
             if self.run.replay is not None:
-                await self.run.replay.turns(call)
+                await self.run.replay.begin_turn(call)
             self.run_budget.count("turns")
         except RunError as problem:
             self.run.spent(f"{call}:turn", problem)
@@ -244,7 +244,7 @@ class Agent:
                 trace.event("refused", call=call, error=problem.to_dict())
                 said.refused(reply.text, problem.problems)
                 continue
-            trace.event("plan", call=call, plan=trace.body(plan.data) if trace.wanted else "")
+            trace.event("plan", call=call, plan=trace.body(plan.data) if trace.active else "")
             return plan, await _apart(len(reply.text), json_text, plan.data)
         problems = last.detail.get("problems", [])
         message = f"no valid plan in {self.run.options.max_repairs + 1} replies; the last: {last.message}"
@@ -394,7 +394,7 @@ class Agent:
 
         async def answered() -> Any:
             if self.run.replay is not None:
-                await self.run.replay.bears(call)
+                await self.run.replay.begin_child(call)
             async with self.run.children(self.depth + 1):
                 return await begun()
 
@@ -479,7 +479,7 @@ class Agent:
         return policy, grant
 
     def _stored(self, value: Any) -> str:
-        return self.run.trace.body(value) if self.run.trace.wanted else ""
+        return self.run.trace.body(value) if self.run.trace.active else ""
 
 
 _ACTIONS = {name: dict(spec.schema) for name, spec in ACTIONS.items()}

@@ -85,14 +85,14 @@ class Operations:
             yield
             return
         with self._spending():
-            await replay.begins(call)
+            await replay.begin_step(call)
         try:
             yield
         except RlmError as problem:
             if not getattr(problem, "terminal", False):
-                await replay.ends(call)
+                await replay.end_step(call)
             raise
-        await replay.ends(call)
+        await replay.end_step(call)
 
     @contextmanager
     def _spending(self) -> Iterator[None]:
@@ -105,7 +105,7 @@ class Operations:
 
     def event(self, path: str, kind: str, data: dict[str, Any]) -> None:
         """Everything that a plan does goes into the trace; in a replay what the recorded run came to."""
-        if kind == "started" and self.run.replay is not None and not self.run.replay.began(self.call):
+        if kind == "started" and self.run.replay is not None and not self.run.replay.was_started(self.call):
             return
         self.run.trace.event("step", agent=self.agent.id, turn=self.agent.turn, step=path, what=kind, **data)
 
@@ -125,7 +125,7 @@ class Operations:
             trace, bound = self.run.trace, ""
             partial = self.agent.partial()
             self.agent.run_budget.took_steps(units_of(*size_of(partial)) // UNITS_PER_STEP)
-            if trace.wanted:
+            if trace.active:
                 bound = await anyio.to_thread.run_sync(trace.body, partial, abandon_on_cancel=True)
             trace.event("checkpoint", call=self.call, label=label, bound=bound)
 
@@ -256,14 +256,14 @@ class Operations:
             if replay is None:
                 outcome = await self._executed(tool, arguments, call_budget)
             else:
-                call_budget.charge(replay.took(self.call))
+                call_budget.charge(replay.tool_usage(self.call))
                 outcome = await replay.tool(self.call, arguments)
         except BaseException:
             with suppress(RunError):  # the trace cannot be written: that is known already
                 took = call_budget.at_most().model_dump(mode="json", exclude_defaults=True)
                 trace.event("interrupted", call=self.call, tool=tool.id, took=took)
             raise
-        if trace.wanted:
+        if trace.active:
             trace.event(
                 "tool",
                 call=self.call,

@@ -33,7 +33,7 @@ class AgentPace(Pace):
         """Count steps that were taken."""
         self._run_budget.took_steps(steps)
         if self._run.replay is not None:
-            self._run.replay.moved()
+            self._run.replay.record_progress()
 
     def refusal(self) -> RlmError:
         """The error that names ``max_steps`` as used up."""
@@ -50,4 +50,4 @@ class AgentPace(Pace):
     async def behind(self) -> NoReturn:
         """Wait at ``limit`` until the replay ends. Raises: what stopped the recorded run there."""
         assert self._run.replay is not None
-        await self._run.replay.behind(self._call)
+        await self._run.replay.wait_at_limit(self._call)

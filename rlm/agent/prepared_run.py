@@ -106,7 +106,7 @@ def _endpoints(options: Options, *, planned: bool) -> tuple[ModelEndpoint | None
     return planner, endpoint_of(second, options)
 
 
-def checked_query(query: Any) -> None:
+def check_query(query: Any) -> None:
     if not isinstance(query, str):
         raise ConfigurationError("invalid_query", f"a query is a string, not {type(query).__name__}")
     if not query.strip():

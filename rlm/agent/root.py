@@ -12,7 +12,7 @@ import anyio
 from rlm.agent.agent import Agent
 from rlm.agent.operations import current_agent
 from rlm.agent.options import Options
-from rlm.agent.prepared_run import PreparedRun, checked_query, prepare
+from rlm.agent.prepared_run import PreparedRun, check_query, prepare
 from rlm.agent.run import ModelEndpoint, Run
 from rlm.boundary import boundary, error_from, host_code, keeps_its_meaning
 from rlm.context.store import Store
@@ -25,7 +25,7 @@ from rlm.sending.gate import provider_failed
 from rlm.sending.run_budget import RunBudget
 from rlm.tools.cancellation import current
 from rlm.trace.host import record_contexts, record_run
-from rlm.trace.replay import Recorded
+from rlm.trace.replay import ReplayBudget
 from rlm.trace.writer import Trace
 
 REPLAY_GRACE = 0.3
@@ -44,7 +44,7 @@ def failed_completion(problem: RlmError) -> Completion:
 @boundary("completed", failed_completion)
 async def completed(query: str, options: Options) -> Completion:
     """``acomplete`` with options that are checked already."""
-    checked_query(query)
+    check_query(query)
     return await run_prepared(prepare(query, None, options, planned=False), None)
 
 
@@ -82,7 +82,7 @@ def _root(host: PreparedRun, deadline: float) -> Agent:
         catalog=host.catalog,
         toolbox=host.toolbox,
         store=store,
-        run_budget=RunBudget(options.budget) if host.replay is None else Recorded(options.budget),
+        run_budget=RunBudget(options.budget) if host.replay is None else ReplayBudget(options.budget),
         planner=host.planner,
         leaf=host.leaf,
         extra_pinned=host.extra_pinned,
@@ -122,7 +122,7 @@ async def _answered(
                 await record_contexts(run.trace, host.contexts)
                 value = await (agent.answer() if plan is None else agent.follow(plan))
                 if run.replay is not None:
-                    await run.replay.closes()
+                    await run.replay.end_run()
                 return value, None
         except BaseException as problem:
             if keeps_its_meaning(problem, task):
@@ -181,7 +181,7 @@ def _result(agent: Agent, value: Any, error: RlmError | None, seconds: float) ->
         run=run.id,
         trace=None if trace.path is None else str(trace.path),
     )
-    if trace.wanted:
+    if trace.active:
         usage = completion.usage.model_dump(mode="json")
         try:
             trace.event("end", status=status, value=trace.body(value), error=completion.error, usage=usage)

@@ -168,7 +168,7 @@ class Run:
         The key says at which depth the work is done. Who waits is less deep, and holds no place that it needs: so
         nobody waits in a circle. In a replay it is done by the ``call`` that did it then.
         """
-        if self.replay is not None and self.replay.waited(call):
+        if self.replay is not None and self.replay.was_shared(call):
             await self._begun[key].wait()
         while (known := self._shared.get(key)) is not None:
             self.trace.event("shared", call=call)
@@ -222,8 +222,8 @@ class Run:
         """
         row: dict[str, Any] = {}  # as it stays where something ends the wait for the sensor
         try:
-            found = await (self._scores(draft) if self.replay is None else self.replay.heard(draft.call))
-            row = {"scores": self.trace.body(found)} if self.trace.wanted else {}
+            found = await (self._scores(draft) if self.replay is None else self.replay.sensor_scores(draft.call))
+            row = {"scores": self.trace.body(found)} if self.trace.active else {}
         except RlmError as problem:
             row = {"error": problem.to_dict()}
             raise
@@ -288,7 +288,7 @@ class Run:
         )
         try:
             if self.replay is not None:
-                await self.replay.asks(draft.call)
+                await self.replay.begin_request(draft.call)
             return await gate.send(endpoint.provider, request, deadline=draft.deadline, terms=terms)
         except RunError as problem:
             self.spent(draft.call, problem)
@@ -306,8 +306,8 @@ class Run:
 
         def begins(request: ProviderRequest, body: bytes, reservation: Reservation) -> OutcomeCallback:
             trace = self.trace
-            key = request_key(request) if trace.kept else ""
-            digest = trace.body(body) if trace.wanted else ""
+            key = request_key(request) if trace.keeps_bodies else ""
+            digest = trace.body(body) if trace.active else ""
             trace.event(
                 "request",
                 call=draft.call,
@@ -332,7 +332,7 @@ class Run:
                     return
                 reply = outcome.model_dump(mode="json")
                 row["usage"] = reply.pop("usage")
-                row["body"] = trace.body(reply) if trace.wanted else ""
+                row["body"] = trace.body(reply) if trace.active else ""
                 trace.event("reply", **row, left=_left(draft), cost_usd=self.run_budget.counted.cost_usd)
 
             return ends

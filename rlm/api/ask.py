@@ -1,4 +1,5 @@
-"""One question: compile, send, answer. No plan, no recursion, no execution of what the model asks for."""
+"""``ask``: compile one question, send it, and return the answer. There is no plan, no recursion and no tool
+execution."""
 
 from __future__ import annotations
 
@@ -38,39 +39,40 @@ T = TypeVar("T")
 
 DEFAULT_TIME_LIMIT = 120.0
 LOCAL_OUTPUT = 256
-"""Tokens, for a local model: on a processor each takes a while, and a small model that does not find its end would
-go on for minutes."""
+"""Output tokens of a local model. A processor needs a while for each token, and a small model that does not stop would
+run for minutes."""
 
 ToolPlace = Literal["native", "text"]
 
-SHOWN_AS_THEY_ARE = ("reply_cut", "reply_unfinished")
-"""Kinds of incomplete replies whose text is an answer all the same: ``finish_reason`` says that it is not whole. What a
-filter held back, a model refused, or that holds nothing is a failure."""
+KEPT_INCOMPLETE = ("reply_cut", "reply_unfinished")
+"""Kinds of incomplete replies with a usable text; ``finish_reason`` says that it is not complete. A filtered,
+refused or empty reply is a failure."""
 
 
-_ELSEWHERE = {
+_OPTIONS_ELSEWHERE = {
     **{name: words for name, words in ELSEWHERE.items() if name not in ("model", "query")},
     "api_key": f"a {KEY_HINT}",
 }
-"""Options that people give to a question, and where they belong."""
+"""Options that belong to another function, and their place."""
 
 
-def suggesting(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """The same function, which answers a misspelt option with the right one."""
+def check_keywords(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Wrap a function so that a misspelt option is answered with the right spelling."""
     known = inspect.signature(function).parameters
 
     @wraps(function)
-    async def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+    async def check_names(*args: P.args, **kwargs: P.kwargs) -> T:
         for name in kwargs:
             if name not in known:
                 raise ConfigurationError("unknown_option", f"ask has no option {name!r}{did_you_mean(name, known)}")
         return await function(*args, **kwargs)
 
-    return checked
+    return check_names
 
 
-def waiting(function: Callable[P, Coroutine[Any, Any, T]], name: str) -> Callable[P, T]:
-    """A coroutine function for callers that wait, under another name: same parameters, same documentation."""
+def synchronous(function: Callable[P, Coroutine[Any, Any, T]], name: str) -> Callable[P, T]:
+    """Return a synchronous form of a coroutine function under another name, with the same parameters and
+    documentation."""
 
     @wraps(function)
     def wait(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -80,12 +82,12 @@ def waiting(function: Callable[P, Coroutine[Any, Any, T]], name: str) -> Callabl
     return wait
 
 
-def _defect(problem: RlmError) -> Answer:
+def _failed_answer(problem: RlmError) -> Answer:
     return Answer(status="failed", model="", error=problem.to_dict())
 
 
-@boundary("ask", _defect, _ELSEWHERE)
-@suggesting
+@boundary("ask", _failed_answer, _OPTIONS_ELSEWHERE)
+@check_keywords
 async def aask(
     query: str,
     catalog: Catalog,
@@ -109,53 +111,54 @@ async def aask(
     retained: Iterable[str] = (),
     standing: Iterable[Unit] = (),
 ) -> Answer:
-    """Compile ``query`` against ``catalog``, send the one request that comes out, and return the answer.
+    """Compile ``query`` against ``catalog``, send the one request, and return the answer.
 
-    Nothing that the model asks for is executed. ``aask`` is awaited; ``ask`` waits, inside a running event loop (a
-    notebook) too.
+    No tool call of the model is executed. ``aask`` is awaited; ``ask`` blocks, and also works inside a running event
+    loop, such as a notebook.
 
     Args:
-        query: what the user says now.
+        query: the current text of the user.
         catalog: the units.
-        model: ``"openai:..."``, ``"anthropic:..."``, ``"openrouter:vendor/model"``, ``"local"``,
-            ``"local:FILE.gguf"``, ``"http://host:port/v1#model"`` or a provider.
-        policy: the host's policy; a window that the provider knows narrows it.
-        tools: show tools in the provider's own field (``native``) or in the ``text``; default: native, but text for
-            the local model, whose template has no place for them.
-        schema: a JSON Schema that the reply's text must follow, where the provider can enforce one.
-        max_output_tokens: tokens for the reply; default: the policy's ``reserve_output``; where the policy does not
-            say, 16,384, but at most a quarter of the model's window, and 256 for a local model.
-        temperature: as the provider takes it; its own default if not given.
-        seed: likewise.
-        time_limit: seconds for everything, the start of a local model included.
-        messages: the conversation so far, as in ``rlm.compile``; in a provider's own form only for that provider.
-        tail: messages that came after the query: shown, and no evidence.
+        model: ``"openai:..."``, ``"anthropic:..."``, ``"openrouter:vendor/model"``, ``"local"``, ``"local:FILE.gguf"``,
+            ``"http://host:port/v1#model"`` or a provider.
+        policy: the host's policy. The window of the provider's model narrows it.
+        tools: the place of tools: the provider's own field (``native``) or the ``text``. Default: native, but text for
+            a local model, because its template has no such field.
+        schema: a JSON Schema for the reply's text, if the provider can enforce one.
+        max_output_tokens: tokens of the reply. Default: the policy's ``reserve_output``. Without it: 16,384, at most a
+            quarter of the model's window, and 256 for a local model.
+        temperature: as the provider takes it; default: the provider's own.
+        seed: as the provider takes it; default: the provider's own.
+        time_limit: seconds for everything, including the start of a local model.
+        messages: the conversation so far, as in ``rlm.compile``. Messages in a provider's own form go only to that
+            provider.
+        tail: messages after the query. They are shown, and are no evidence.
         history: earlier texts of the user, last first: evidence that decays.
-        needs: what a model said it needs: evidence, never authority.
+        needs: the wishes of a model: evidence, never authority.
         signals: host signals by name, for triggers.
-        sensors: scores between 0 and 1 by sensor and unit id, from a host's own scorer.
-        sensor: what scores all units by likeness of meaning (``rlm.Sensor()``).
-        admitted: units that something upstream chose, with class and premises.
+        sensors: scores between 0 and 1 by sensor and unit id, from a scorer of the host.
+        sensor: scores all units by similarity of meaning (``rlm.Sensor()``).
+        admitted: preselected units, with class and premises.
         retained: ids that a session keeps.
-        standing: further pinned units of the host, for this request only; the catalog is not touched.
+        standing: extra pinned units of the host, for this request only; the catalog does not change.
 
-    Returns: an Answer. A text that was cut is ``ok`` with ``finish_reason`` ``length``; a reply that was refused,
-    filtered or empty has failed (``reply_refused``, ``reply_filtered``, ``reply_empty``). What the provider or the line
-    did wrong, and a defect of this library, is its ``error``, with ``status == "failed"``.
+    Returns: an Answer. A cut text is ``ok`` with ``finish_reason`` ``length``. A refused, filtered or empty reply is
+    ``failed`` (``reply_refused``, ``reply_filtered``, ``reply_empty``). Failures of the provider or the connection, and
+    defects of this library, stand in ``error``, with ``status == "failed"``.
 
-    Raises: ConfigurationError, CompileError (nothing was sent then), and ProviderError ``local_missing`` or
-    ``model_missing`` where the model that was named cannot be there.
+    Raises: ConfigurationError and CompileError, before anything is sent; ProviderError ``local_missing`` or
+    ``model_missing`` for a local model that does not exist.
     """
     policy = checked_policy(policy)
     _check_options(tools, max_output_tokens, time_limit)
-    form = None if schema is None else mapping("schema", schema)
+    response_schema = None if schema is None else mapping("schema", schema)
     provider = resolve(model)
-    local = provider.name == "local"
-    tools = tools or ("text" if local else "native")
+    is_local = provider.name == "local"
+    tools = tools or ("text" if is_local else "native")
     deadline = anyio.current_time() + time_limit
     window, failure = await _window(provider, deadline)
-    usual = LOCAL_OUTPUT if local else DEFAULT_RESERVE_OUTPUT
-    policy, most = policy_for_window(policy, window, max_output_tokens, usual)
+    default_output = LOCAL_OUTPUT if is_local else DEFAULT_RESERVE_OUTPUT
+    policy, max_output = policy_for_window(policy, window, max_output_tokens, default_output)
     view = await acompile(
         catalog,
         query,
@@ -179,10 +182,10 @@ async def aask(
     request = ProviderRequest(
         model=provider.model,
         parts=view.messages(wire),
-        max_output_tokens=most,
+        max_output_tokens=max_output,
         temperature=temperature,
         seed=seed,
-        response_format=form,
+        response_format=response_schema,
     )
     sent: list[gate.SentRequest] = []
     reply: ProviderReply | None = None
@@ -194,16 +197,16 @@ async def aask(
     return _answer(provider, view, sent[0].digest if sent else None, reply, failure, request)
 
 
-ask = boundary("ask", _defect, _ELSEWHERE)(waiting(aask, "ask"))
+ask = boundary("ask", _failed_answer, _OPTIONS_ELSEWHERE)(synchronous(aask, "ask"))
 
 
-def _check_options(tools: Any, most: Any, time_limit: Any) -> None:
+def _check_options(tools: Any, max_output: Any, time_limit: Any) -> None:
     if tools is not None:
         checked_place(tools)
-    if most is not None and (not isinstance(most, int) or most < 1):
+    if max_output is not None and (not isinstance(max_output, int) or max_output < 1):
         raise ConfigurationError(
             "invalid_field",
-            f"max_output_tokens must be a number of tokens, 1 or more: {most!r}",
+            f"max_output_tokens must be a number of tokens, 1 or more: {max_output!r}",
             {"field": "max_output_tokens"},
         )
     if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 < time_limit < math.inf:
@@ -211,7 +214,7 @@ def _check_options(tools: Any, most: Any, time_limit: Any) -> None:
 
 
 async def _window(provider: Provider, deadline: float) -> tuple[int | None, ProviderError | None]:
-    """The provider's window in tokens, or why it cannot be had (a local model that does not start)."""
+    """Return the provider's window in tokens, or the error of a local model that does not start."""
     with anyio.CancelScope(deadline=deadline):
         try:
             with host_code(*gate.provider_failed(provider)):
@@ -233,28 +236,28 @@ def _answer(
     failure: ProviderError | None,
     request: ProviderRequest,
 ) -> Answer:
-    shown = PromptProjection(fingerprint=view.fingerprint, active_units=view.active, tool_count=len(view.callable))
+    projection = PromptProjection(fingerprint=view.fingerprint, active_units=view.active, tool_count=len(view.callable))
     if reply is None:
         error = failure.to_dict() if failure else None
         return Answer(
             status="failed",
             model=provider.model,
-            prompt_projection=shown,
+            prompt_projection=projection,
             request_digest=digest,
             error=error,
             view=view,
         )
     problem = None if reply.tool_calls else unfinished(reply)
-    ok = problem is None or problem.kind in SHOWN_AS_THEY_ARE
+    ok = problem is None or problem.kind in KEPT_INCOMPLETE
     return Answer(
         status="ok" if ok else "failed",
         error=None if ok or problem is None else problem.to_dict(),
         text=reply.text,
-        tool_calls=tuple(_resolved(view, call) for call in reply.tool_calls),
+        tool_calls=tuple(_resolve_call(view, call) for call in reply.tool_calls),
         finish_reason=reply.finish_reason,
         usage=reply.usage,
         model=reply.model or provider.model,
-        prompt_projection=shown,
+        prompt_projection=projection,
         request_digest=digest,
         view=view,
         form=request.response_format,
@@ -262,8 +265,9 @@ def _answer(
     )
 
 
-def _resolved(view: CompiledContext, call: ToolCall) -> AnsweredCall:
-    """The call with the unit that it means; refused where that is not visible or the arguments are no object."""
+def _resolve_call(view: CompiledContext, call: ToolCall) -> AnsweredCall:
+    """Return a call with its unit. The call is refused if the unit is not visible, or if the arguments are no
+    object."""
     unit, arguments, error = None, {}, None
     try:
         unit = view.resolve(call)

@@ -1,6 +1,6 @@
-"""Complete: a question, a context that no prompt holds, and an answer. One function, whoever asks.
+"""``complete``, ``run_plan`` and ``replay``, each with an awaitable form.
 
-What can be wrong with the host's word is raised before anything is sent; what happens to a run is returned.
+Errors in the host's settings are raised before any request. Errors of a run are returned in its Completion.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from rlm.agent.options import Options
-from rlm.agent.prepared_run import PreparedRun, checked_query, prepare
+from rlm.agent.prepared_run import PreparedRun, check_query, prepare
 from rlm.agent.root import failed_completion, run_prepared
 from rlm.agent.run import ModelEndpoint
 from rlm.agent.toolbox import Toolbox
@@ -23,40 +23,41 @@ from rlm.model.plan import PlanError
 from rlm.sending.completion import Completion
 from rlm.sync import run_sync
 from rlm.tools.grant import Grant
-from rlm.trace.host import Host, reading
+from rlm.trace.host import HostRecord, trace_errors
 from rlm.trace.replay import Replay, ReplayProvider, ReplayRetry, ended_alike
 from rlm.trace.writer import Record
 
 
 @boundary("acomplete", failed_completion)
 async def acomplete(query: str, context: Any = None, **options: Any) -> Completion:
-    """Answer ``query`` by plans that a model writes and the runtime checks and runs.
+    """Answer ``query`` by plans that a model writes and the runtime checks and executes.
 
     Args:
         query: the task, in the user's own words.
-        context: what it is about: ``rlm.Context``, a text, a list, a path, a mapping of names to contexts. No
-            prompt holds it; plans look into it.
-        options: see ``rlm.agent.options.Options``.
+        context: the material of the task: ``rlm.Context``, a text, a list, a path, or a mapping of names to contexts.
+            No prompt holds it; plans look into it.
+        options: see ``rlm.agent.options.Options``, for example ``model="openai:..."`` and ``budget={"time_limit":
+            60}``.
 
-    Returns: a Completion, whatever happened to the run: also where something inside raised.
+    Returns: a Completion, for every outcome of the run, also after an exception inside of it.
 
-    Raises: ConfigurationError and others of configuration, before any request was sent.
+    Raises: ConfigurationError and other errors of the host's settings, before any request.
     """
-    checked_query(query)
+    check_query(query)
     return await run_prepared(prepare(query, context, Options.of(**options), planned=False), None)
 
 
 @boundary("complete", failed_completion)
 def complete(query: str, context: Any = None, **options: Any) -> Completion:
-    """As ``acomplete``, for callers that wait; it works inside a running event loop (a notebook) too."""
+    """As ``acomplete``, for synchronous callers. It also works inside a running event loop, such as a notebook."""
     return run_sync(acomplete, query, context, **options)
 
 
 @boundary("arun_plan", failed_completion)
 async def arun_plan(plan: Mapping[str, Any], context: Any = None, *, query: str = "", **options: Any) -> Completion:
-    """Run a plan that the host wrote. It may call every registered tool and every binding, shown or not.
+    """Run a plan that the host wrote. It may call every registered tool and every binding, visible or not.
 
-    Raises: PlanError where it is no valid plan; ConfigurationError.
+    Raises: PlanError for an invalid plan; ConfigurationError.
     """
     if plan is None:
         raise PlanError("wrong_type", 'a plan is wanted: {"steps": [...]}', {"path": ""})
@@ -65,50 +66,51 @@ async def arun_plan(plan: Mapping[str, Any], context: Any = None, *, query: str 
 
 @boundary("run_plan", failed_completion)
 def run_plan(plan: Mapping[str, Any], context: Any = None, *, query: str = "", **options: Any) -> Completion:
-    """As ``arun_plan``, for callers that wait."""
+    """As ``arun_plan``, for synchronous callers."""
     return run_sync(arun_plan, plan, context, query=query, **options)
 
 
-# -- again --------------------------------------------------------------------------------------------
+# -- replay -------------------------------------------------------------------------------------------
 
 
 @boundary("areplay", failed_completion)
 async def areplay(path: str | Path, *, trace: str | Path | None = None) -> Completion:
-    """Run a recorded run again, without a model and without tools: both answer as they did.
+    """Replay a recorded run, without a model and without tools; their replies and results come from the trace.
 
     Args:
-        path: a trace. ``trace``: a file for the trace of the replay.
+        path: a trace.
+        trace: a file for the trace of the replay.
 
-    Returns: the result: the same one; ``failed`` with ``replay_differs`` where the two runs part.
+    Returns: the recorded result, or a ``failed`` Completion with ``replay_differs`` if the two runs differ.
 
     Raises: ConfigurationError ``unreadable_trace``, ``bad_trace`` (with the line), ``unfinished_trace``,
     ``missing_body``, ``unreadable_body``, ``changed_body``.
     """
     path = checked_path("path", path)
-    Options.of(trace=trace)  # the host's own words: what is wrong with them is not the trace's fault
-    with reading(path):
+    Options.of(trace=trace)  # checked here, so that its errors are not reported as errors of the trace
+    with trace_errors(path):
         record = await anyio.to_thread.run_sync(Record, path, abandon_on_cancel=True)  # may have a million lines
-        said = Host(record)
+        host_record = HostRecord(record)
         replay = await anyio.to_thread.run_sync(Replay, record, abandon_on_cancel=True)
-        host = _recorded_run(said, replay, trace)
-        plan = said.said["plan"]
+        host = _recorded_run(host_record, replay, trace)
+        plan = host_record.data["plan"]
     return ended_alike(record, await run_prepared(host, plan))
 
 
-def _recorded_run(said: Host, replay: Replay, trace: str | Path | None) -> PreparedRun:
-    """The host's word of a recorded run."""
+def _recorded_run(host_record: HostRecord, replay: Replay, trace: str | Path | None) -> PreparedRun:
+    """Return the prepared run of a replay, from the recorded settings."""
     then = {"retry": ReplayRetry(replay=replay), "cancel": replay.interruption}
-    options = Options.of(**said.options(), model="local", trace=trace, **then)
+    options = Options.of(**host_record.options(), model="local", trace=trace, **then)
     return PreparedRun(
-        query=said.said["query"],
-        contexts=said.contexts(),
+        query=host_record.data["query"],
+        contexts=host_record.contexts(),
         options=options,
-        toolbox=Toolbox(said.tools("tools"), {tool.name: tool for tool in said.tools("bound")}),
-        extra_pinned=said.extra_pinned(),
+        toolbox=Toolbox(host_record.tools("tools"), {tool.name: tool for tool in host_record.tools("bound")}),
+        extra_pinned=host_record.extra_pinned(),
         grant=Grant.of(options.effective_policy),
-        planner=_replaying(said.said["planner"], replay, leaf=False),
-        leaf=_replaying(said.said["leaf"], replay, leaf=True),
-        catalog=said.catalog(),
+        planner=_replay_endpoint(host_record.data["planner"], replay, leaf=False),
+        leaf=_replay_endpoint(host_record.data["leaf"], replay, leaf=True),
+        catalog=host_record.catalog(),
         owns_catalog=True,
         replay=replay,
     )
@@ -116,12 +118,12 @@ def _recorded_run(said: Host, replay: Replay, trace: str | Path | None) -> Prepa
 
 @boundary("replay", failed_completion)
 def replay(path: str | Path, *, trace: str | Path | None = None) -> Completion:
-    """As ``areplay``, for callers that wait."""
+    """As ``areplay``, for synchronous callers."""
     return run_sync(areplay, path, trace=trace)
 
 
-def _replaying(said: Mapping[str, Any] | None, replay: Replay, *, leaf: bool) -> ModelEndpoint | None:
-    if said is None:
+def _replay_endpoint(fields: Mapping[str, Any] | None, replay: Replay, *, leaf: bool) -> ModelEndpoint | None:
+    if fields is None:
         return None
-    provider = ReplayProvider(said, replay, leaf=leaf)
+    provider = ReplayProvider(fields, replay, leaf=leaf)
     return ModelEndpoint(provider, provider.price)

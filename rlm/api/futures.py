@@ -1,8 +1,8 @@
-"""Runs in the background: started now, awaited whenever, and as often as one likes.
+"""Runs in the background, with pools of limited size.
 
-Three things are kept apart: how long a caller waits (``wait(timeout)``: it ends the waiting and nothing else), how
-long the work may take (``budget.time_limit``), and who ends it (``cancel()``). A future is a task on the library's own
-event loop: a thousand of them cost no thread each.
+Three limits are independent. ``wait(timeout)`` limits the wait of one caller, ``budget.time_limit`` limits the work,
+and ``cancel()`` ends the work. For example, a run with a time limit of 60 seconds goes on after ``wait(1)`` raised
+AwaitTimeout. A future is a task on the library's own event loop: a thousand futures need no thread each.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rlm.tools.cancellation import current
 
 
 class FutureStatus(enum.StrEnum):
-    """``waiting`` for a place in the pool, ``running``, or ``done`` (whatever the outcome)."""
+    """``waiting`` for a place in the pool, ``running``, or ``done``, with any outcome."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -36,9 +36,9 @@ class FutureStatus(enum.StrEnum):
 
 
 class Future:
-    """One run in the background. Its outcome is a Completion, and every wait gives the same one.
+    """One run in the background. Its outcome is a Completion, and every wait returns the same one.
 
-    Awaiting it (``await future``) waits without a limit. Safe in any thread.
+    ``await future`` waits without a limit. All methods are safe in any thread.
     """
 
     def __init__(self, pool: Pool, query: str, context: Any, options: dict[str, Any]) -> None:
@@ -53,24 +53,28 @@ class Future:
 
     @property
     def status(self) -> FutureStatus:
-        """Where it is now."""
+        """The current status."""
         return FutureStatus.DONE if self._outcome.done() else self._status
 
     @property
     def done(self) -> bool:
-        """Whether there is an outcome."""
+        """Whether the outcome exists."""
         return self._outcome.done()
 
     def cancel(self) -> None:
-        """End the work. What it had bound is in the outcome, which is ``partial`` with ``cancelled``; one that still
-        waits for its place ends at once. Nothing happens to one that is done."""
+        """End the work.
+
+        The outcome is ``partial`` with ``cancelled``, and holds the values bound so far. A future that waits for its
+        place ends at once. A future that is done does not change.
+        """
         self._token.cancel()
         self._pool._withdraw(self)
 
     def result(self, timeout: float | None = None) -> Completion:
-        """The outcome, for a caller that waits at most ``timeout`` seconds.
+        """Return the outcome; block for at most ``timeout`` seconds.
 
-        Raises: AwaitTimeout: nobody waits any longer, and the work goes on; what was wrong with the host's word.
+        Raises: AwaitTimeout: only the wait ends, and the work goes on. ConfigurationError and other errors of the
+        host's settings.
         """
         try:
             return self._outcome.result(timeout)
@@ -80,7 +84,8 @@ class Future:
             raise self._late(timeout) from None
 
     async def wait(self, timeout: float | None = None) -> Completion:  # noqa: ASYNC109 - it ends the waiting only
-        """As ``result``, without holding up the event loop. Cancelling this wait ends the waiting only."""
+        """Return the outcome as ``result``, without blocking the event loop. Cancelling this wait does not cancel the
+        work."""
         if not self._outcome.done():
             waiting = asyncio.shield(asyncio.wrap_future(self._outcome))
             try:
@@ -94,12 +99,12 @@ class Future:
         return self.wait().__await__()
 
     def _late(self, timeout: float | None) -> AwaitTimeout:
-        said = f"no outcome after {timeout:g} s of waiting; the work goes on"
-        return AwaitTimeout("await_timeout", said, {"timeout": timeout, "status": self.status.value})
+        message = f"no outcome after {timeout:g} s of waiting; the work goes on"
+        return AwaitTimeout("await_timeout", message, {"timeout": timeout, "status": self.status.value})
 
     async def _run(self) -> None:
         query, context, options = self._call
-        current_agent.set(None)  # what runs in the background is nobody's part, wherever it was submitted
+        current_agent.set(None)  # a background run belongs to no agent and no call
         current.set(None)
         self._status = FutureStatus.RUNNING
         try:
@@ -112,44 +117,44 @@ class Future:
             self._outcome.set_result(outcome)
 
 
-def _number(name: str, given: Any, least: int) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or given < least:
-        raise ConfigurationError("invalid_option", f"{name}: a number of at least {least} is wanted, not {given!r}")
-    return given
+def _check_number(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ConfigurationError("invalid_option", f"{name}: a number of at least {least} is wanted, not {value!r}")
+    return value
 
 
 class Pool:
-    """How many futures run at the same moment, and how many may wait for that.
+    """Limits how many futures run, and how many wait for a place.
 
     Args:
-        running: the most that run at once.
-        waiting: the most that wait; ``submit`` refuses the next one (``pool_full``), which is the host's sign to
-            slow down.
+        running: the most futures that run concurrently.
+        waiting: the most futures that wait. ``submit`` refuses the next one (``pool_full``), so that the host slows
+            down.
     """
 
     def __init__(self, running: int = 32, waiting: int = 10_000) -> None:
         self._lock = threading.Lock()
-        self._places = _number("running", running, 1)
-        self._most = _number("waiting", waiting, 0)
+        self._places = _check_number("running", running, 1)
+        self._most = _check_number("waiting", waiting, 0)
         self._queue: deque[Future] = deque()
         self._running = 0
 
     @property
     def running(self) -> int:
-        """How many run now."""
+        """The number of running futures."""
         return self._running
 
     @property
     def waiting(self) -> int:
-        """How many wait now."""
+        """The number of waiting futures."""
         return len(self._queue)
 
     def submit(self, query: str, context: Any = None, **options: Any) -> Future:
-        """Start a run when there is a place for it.
+        """Return a future for a run, which starts as soon as the pool has a place.
 
         Args: as ``complete``.
 
-        Raises: RunError ``pool_full``; ConfigurationError for options that cannot be, before anything starts.
+        Raises: RunError ``pool_full``; ConfigurationError for invalid options, before anything starts.
         """
         Options.of(**options)
         future = Future(self, query, context, options)
@@ -172,7 +177,7 @@ class Pool:
             spawn(self._run, future)
 
     def _withdraw(self, future: Future) -> None:
-        """Let one that waits, and was cancelled, come to its end without a place."""
+        """Let a cancelled future that still waits end without a place."""
         with self._lock:
             if future not in self._queue:
                 return
@@ -192,21 +197,21 @@ _pool = Pool()
 
 
 def submit(query: str, context: Any = None, *, pool: Pool | None = None, **options: Any) -> Future:
-    """Start a run in the background; see ``Pool.submit``. Without a pool of one's own, 32 run at once."""
+    """Start a run in the background; see ``Pool.submit``. The default pool runs 32 futures concurrently."""
     return (_pool if pool is None else instance("pool", pool, Pool)).submit(query, context, **options)
 
 
 async def gather(*futures: Future, timeout: float | None = None) -> list[Completion]:  # noqa: ASYNC109 - as in wait
-    """All outcomes, in the order of the futures. Raises: AwaitTimeout; none of them is ended by that."""
+    """Return all outcomes, in the order of the futures. Raises: AwaitTimeout; the runs go on."""
     for future in futures:
         instance("futures", future, Future)
-    return await _all(futures) if timeout is None else await _in_time(futures, timeout)
+    return await _all(futures) if timeout is None else await _all_in_time(futures, timeout)
 
 
 async def as_completed(futures: Iterable[Future]) -> AsyncIterator[Future]:
-    """The futures, each as soon as it is done."""
-    wanted = [instance("futures", future, Future) for future in several("futures", futures)]
-    left = {asyncio.ensure_future(_done(future)) for future in wanted}
+    """Yield each future as soon as it is done."""
+    requested = [instance("futures", future, Future) for future in several("futures", futures)]
+    left = {asyncio.ensure_future(_when_done(future)) for future in requested}
     try:
         while left:
             ended, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
@@ -221,19 +226,19 @@ async def _all(futures: Iterable[Future]) -> list[Completion]:
     return list(await asyncio.gather(*(future.wait() for future in futures)))
 
 
-async def _in_time(futures: tuple[Future, ...], timeout: float) -> list[Completion]:  # noqa: ASYNC109
+async def _all_in_time(futures: tuple[Future, ...], timeout: float) -> list[Completion]:  # noqa: ASYNC109
     try:
         return await asyncio.wait_for(_all(futures), timeout)
     except TimeoutError:
         late = [future for future in futures if not future.done]
         if not late:
             return await _all(futures)
-        said = f"{len(late)} of {len(futures)} runs had no outcome after {timeout:g} s"
-        raise AwaitTimeout("await_timeout", said, {"timeout": timeout}) from None
+        message = f"{len(late)} of {len(futures)} runs had no outcome after {timeout:g} s"
+        raise AwaitTimeout("await_timeout", message, {"timeout": timeout}) from None
 
 
-async def _done(future: Future) -> Future:
-    with contextlib.suppress(Exception):  # it is in the future, for whoever asks
+async def _when_done(future: Future) -> Future:
+    with contextlib.suppress(Exception):  # the future holds the error
         await future.wait()
     return future
 

@@ -1,7 +1,7 @@
-"""The grammar of a trace: which events there are, and what each must say. What else an event says is nobody's business.
+"""The schema of a trace: the events, and the required fields of each. Further fields are not checked.
 
-A shape is a type, a tuple of shapes that may stand there, a list of one shape for all items, or a mapping of the names
-that must be there.
+A shape is a type, a tuple of alternative shapes, a list of one shape for all items, or a mapping of the required
+names to their shapes. For example, ``{"tools": COUNT}`` requires a whole number under ``tools``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Shape = Any
 TEXT, NUMBER, COUNT = str, (int, float), int
 ERROR = {"phase": TEXT, "kind": TEXT, "message": TEXT, "detail": dict}
 LEFT = dict.fromkeys((*COUNTED.values(), "max_total_tokens"), COUNT)
-UNSAID = type(None)
+NULL = type(None)
 
 EVENTS: Mapping[str, Mapping[str, Shape]] = {
     "run": {"format": COUNT, "run": TEXT, "query": TEXT, "host": TEXT},
@@ -29,7 +29,7 @@ EVENTS: Mapping[str, Mapping[str, Shape]] = {
     "request": {
         "call": TEXT,
         "role": TEXT,
-        "window": (COUNT, UNSAID),
+        "window": (COUNT, NULL),
         "provider": TEXT,
         "model": TEXT,
         "request": TEXT,
@@ -57,12 +57,12 @@ EVENTS: Mapping[str, Mapping[str, Shape]] = {
     },
     "interrupted": {"call": TEXT, "tool": TEXT, "took": dict},
     "spent": {"call": TEXT, "error": ERROR},
-    "cut": {"call": TEXT, "step": TEXT, "number": (COUNT, UNSAID), "begun": dict},
+    "cut": {"call": TEXT, "step": TEXT, "number": (COUNT, NULL), "begun": dict},
     "shared": {"call": TEXT},
     "checkpoint": {"call": TEXT, "label": TEXT, "bound": TEXT},
     "compacted": {"call": TEXT, "turns": COUNT},
     "delegated": {"agent": TEXT, "parent": TEXT, "timeout": dict},
-    "end": {"status": TEXT, "value": TEXT, "error": (ERROR, UNSAID), "usage": {"seconds": NUMBER}},
+    "end": {"status": TEXT, "value": TEXT, "error": (ERROR, NULL), "usage": {"seconds": NUMBER}},
 }
 
 ONE_OF: Mapping[str, tuple[Mapping[str, Shape], ...]] = {
@@ -70,11 +70,11 @@ ONE_OF: Mapping[str, tuple[Mapping[str, Shape], ...]] = {
     "sensor": ({"error": ERROR}, {"scores": TEXT}, {}),
     "cut": ({"error": ERROR}, {}),
 }
-"""What else an event says, in one of several ways: the first whose names are there."""
+"""Further fields of an event, as alternatives. The first alternative whose names are all present is checked."""
 
 
 def problem_of_event(row: Any) -> str | None:
-    """What is wrong with one line of a trace; None for nothing."""
+    """Return the fault of one line of a trace; None for a valid event."""
     name = row.get("event") if isinstance(row, Mapping) else None
     if not isinstance(row, Mapping) or not isinstance(name, str):
         return "no event"

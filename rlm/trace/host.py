@@ -1,6 +1,6 @@
-"""What a trace keeps of the host's word, so that the run can be done again without the host's code.
+"""Record the host's settings in a trace, and restore them for a replay without the host's code.
 
-Handlers, providers and callables stay where they are: a replay needs what they said, not what they are.
+Handlers, providers and callables are not recorded. A replay takes their replies and results from the trace.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from rlm.model.policy import Policy
 from rlm.model.turn import Preselected
 from rlm.model.unit import Trust, Unit
 from rlm.tools.tool import Tool
-from rlm.trace.writer import FORMAT, READING, Record, Trace
+from rlm.trace.writer import FORMAT, TRACE_PROBLEMS, Record, Trace
 
 
 class RecordedRun(Protocol):
-    """What of a run its trace records: ``rlm.agent.run.Run``, seen from this room."""
+    """The fields of ``rlm.agent.run.Run`` that a trace records."""
 
     trace: Trace
     options: Any
@@ -48,27 +48,31 @@ class RecordedRun(Protocol):
 
 
 MOST_COPIED = 8 * 1024 * 1024
-"""Bytes of a file that are copied into the store; a larger one is named by path and digest, and must be there."""
+"""Bytes of the largest file that is copied into the store. A larger file is named by path and digest, and must still
+exist for a replay."""
 
 COMPILE_OPTIONS = ("signals", "sensors", "needs", "history", "admitted", "retained")
-"""Options of ``compile`` that are JSON data as they are."""
+"""Options of ``compile`` that are plain JSON data."""
 
 
 def record_run(run: RecordedRun, query: str, contexts: Iterable[str], plan: Mapping[str, Any] | None) -> None:
-    """The first event of a trace: what is known before anything is read or opened. ``contexts`` are their names.
+    """Write the first event of a trace: everything known before a context is read or a provider opened.
+
+    Args:
+        contexts: the names of the contexts.
 
     Raises: RunError ``trace_failed``.
     """
     trace = run.trace
-    if not trace.wanted:
+    if not trace.active:
         return
     options = run.options
     host = {
         "query": query,
         "contexts": sorted(contexts),
         "plan": plan,
-        "policy": _policy(options.effective_policy),
-        "child_policy": None if options.child_policy is None else _policy(options.child_policy),
+        "policy": _policy_row(options.effective_policy),
+        "child_policy": None if options.child_policy is None else _policy_row(options.child_policy),
         "budget": options.budget.model_dump(exclude_unset=True),
         "schema": None if options.output_schema is None else dict(options.output_schema),
         "needs": options.needs,
@@ -78,9 +82,9 @@ def record_run(run: RecordedRun, query: str, contexts: Iterable[str], plan: Mapp
         "temperature": options.temperature,
         "seed": options.seed,
         "standing": [unit.model_dump(mode="json") for unit in run.extra_pinned],
-        "catalog": [unit.model_dump(mode="json") for unit in run.catalog] if trace.kept else [],
-        "tools": [_tool(tool) for tool in run.toolbox.registered],
-        "bound": [_tool(tool) for tool in run.toolbox.bound],
+        "catalog": [unit.model_dump(mode="json") for unit in run.catalog] if trace.keeps_bodies else [],
+        "tools": [_tool_row(tool) for tool in run.toolbox.registered],
+        "bound": [_tool_row(tool) for tool in run.toolbox.bound],
         "planner": _endpoint_row(run.planner),
         "leaf": _endpoint_row(run.leaf),
     }
@@ -88,24 +92,25 @@ def record_run(run: RecordedRun, query: str, contexts: Iterable[str], plan: Mapp
 
 
 async def record_contexts(trace: Trace, contexts: Mapping[str, Context]) -> None:
-    """The contexts, by hash. They are read in a thread, as long as somebody waits.
+    """Record the contexts, by hash. A thread reads them; it stops if the caller is cancelled.
 
     Raises: ContextError ``unreadable``, RunError ``trace_failed``.
     """
-    if not trace.wanted or not contexts:
+    if not trace.active or not contexts:
         return
     guard = Guard(math.inf)
     try:
-        documents = await anyio.to_thread.run_sync(partial(_all_kept, trace, contexts, guard), abandon_on_cancel=True)
+        read = partial(_context_rows, trace, contexts, guard)
+        documents = await anyio.to_thread.run_sync(read, abandon_on_cancel=True)
     finally:
         guard.end()
     trace.event("contexts", documents=trace.body(documents))
 
 
-def _policy(policy: Policy) -> dict[str, Any]:
+def _policy_row(policy: Policy) -> dict[str, Any]:
     fields: dict[str, Any] = plain(policy)
-    said = {name: fields[name] for name in policy.model_fields_set}
-    return {**said, "rules": str(Path(policy.rules).absolute())} if policy.rules is not None else said
+    data = {name: fields[name] for name in policy.model_fields_set}
+    return {**data, "rules": str(Path(policy.rules).absolute())} if policy.rules is not None else data
 
 
 def _endpoint_row(endpoint: Any) -> dict[str, Any] | None:
@@ -121,7 +126,7 @@ def _endpoint_row(endpoint: Any) -> dict[str, Any] | None:
     }
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
+def _tool_row(tool: Tool) -> dict[str, Any]:
     return {
         "name": tool.name,
         "server": tool.server,
@@ -134,11 +139,11 @@ def _tool(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _all_kept(trace: Trace, contexts: Mapping[str, Context], guard: Guard) -> dict[str, Any]:
-    return {name: _kept(trace, context, guard) for name, context in contexts.items()}
+def _context_rows(trace: Trace, contexts: Mapping[str, Context], guard: Guard) -> dict[str, Any]:
+    return {name: _context_row(trace, context, guard) for name, context in contexts.items()}
 
 
-def _kept(trace: Trace, context: Context, guard: Guard) -> dict[str, Any]:
+def _context_row(trace: Trace, context: Context, guard: Guard) -> dict[str, Any]:
     documents = []
     for member in context.members:
         body = member.body
@@ -148,13 +153,13 @@ def _kept(trace: Trace, context: Context, guard: Guard) -> dict[str, Any]:
             trace.pieces(row["digest"], pieces(body))
         else:
             row["path"] = str(body.path)
-            row["digest"] = _digest(body, guard) if trace.kept else None
+            row["digest"] = _digest(body, guard) if trace.keeps_bodies else None
         documents.append(row)
     return {"kind": context.kind.value, "replaced": context.replaced, "documents": documents}
 
 
 def _digest(body: FileBody, guard: Guard) -> str:
-    """SHA-256 of a large file. Raises: OutOfTime where nobody waits any more."""
+    """Return the SHA-256 of a large file. Raises: OutOfTime after the caller was cancelled."""
     digest = hashlib.sha256()
     for piece in pieces(body):
         guard.check()
@@ -162,14 +167,14 @@ def _digest(body: FileBody, guard: Guard) -> str:
     return digest.hexdigest()
 
 
-# -- the other way ------------------------------------------------------------------------------------
+# -- restoring ----------------------------------------------------------------------------------------
 
 
 @contextmanager
-def reading(path: str | Path) -> Iterator[None]:
-    """Read a recorded run: what its bodies do not hold as they should is ``bad_trace``.
+def trace_errors(path: str | Path) -> Iterator[None]:
+    """Convert errors from a damaged body of a trace to ConfigurationError ``bad_trace``.
 
-    Raises: ConfigurationError of one of the kinds in ``READING``, or ``wrong_suffix``; EngineError.
+    Raises: ConfigurationError of one of the kinds in ``TRACE_PROBLEMS``, or ``wrong_suffix``; EngineError.
     """
     name = Path(path).name
     try:
@@ -180,41 +185,44 @@ def reading(path: str | Path) -> Iterator[None]:
     except EngineError:
         raise
     except RlmError as problem:
-        if problem.kind in READING or problem.kind == "wrong_suffix":
+        if problem.kind in TRACE_PROBLEMS or problem.kind == "wrong_suffix":
             raise
         raise _not_recorded(name, problem) from None
     except MemoryError:
         raise
-    except Exception as problem:  # noqa: BLE001 - JSON of any shape may stand in a body
+    except Exception as problem:  # noqa: BLE001 - a body may hold JSON of any shape
         raise _not_recorded(name, problem) from None
 
 
 def _not_recorded(name: str, problem: Exception) -> ConfigurationError:
-    """What the first event refers to is not the host's word."""
+    """Return the error for a first event with damaged bodies."""
     what = f"{name}, line 1: the body of 'host', or one that it leads to, is not as recorded: {exception_text(problem)}"
     return ConfigurationError("bad_trace", what, {"line": 1})
 
 
-class Host:
-    """The host's word, from a trace."""
+class HostRecord:
+    """The host's settings from a trace."""
 
     def __init__(self, record: Record) -> None:
-        self.said: dict[str, Any] = record.value(record.events[0]["host"])
+        self.data: dict[str, Any] = record.value(record.events[0]["host"])
         self._record = record
 
     def contexts(self) -> dict[str, Context]:
-        """The contexts by name. Raises: ConfigurationError ``missing_body``, ``unreadable_file``; ``unfinished_trace``
-        where the run ended while they were being recorded."""
-        if not self.said["contexts"]:
+        """Return the contexts by name.
+
+        Raises: ConfigurationError ``missing_body``, ``unreadable_file``; ``unfinished_trace`` for a run that ended
+        before its contexts were recorded.
+        """
+        if not self.data["contexts"]:
             return {}
         for row in self._record.of("contexts"):
-            return {name: self._context(said) for name, said in self._record.value(row["documents"]).items()}
+            return {name: self._context(fields) for name, fields in self._record.value(row["documents"]).items()}
         ended = "this run ended before its contexts were recorded: it can be looked at, not done again"
         raise ConfigurationError("unfinished_trace", f"{self._record.path.name}: {ended}")
 
     def catalog(self) -> Catalog:
-        """A catalog with the units that there were; the caller destroys it."""
-        units = [Unit(**fields) for fields in self.said["catalog"]]
+        """Return a new catalog with the recorded units; the caller destroys it."""
+        units = [Unit(**fields) for fields in self.data["catalog"]]
         catalog = Catalog()
         try:
             catalog.add(*units, allow_missing=True)
@@ -224,51 +232,57 @@ class Host:
         return catalog
 
     def extra_pinned(self) -> tuple[Unit, ...]:
-        """The units that the host pinned for every request."""
-        return tuple(Unit(**fields) for fields in self.said["standing"])
+        """Return the units that the host pinned for every request."""
+        return tuple(Unit(**fields) for fields in self.data["standing"])
 
     def tools(self, kind: str) -> tuple[Tool, ...]:
-        """The ``tools`` or the ``bound`` ones, as far as they are said; calling one is a mistake."""
+        """Return the ``tools`` or the ``bound`` tools from their recorded fields; a call of one raises
+        AssertionError."""
         return tuple(
-            Tool(handler=_never, preflight=_never, **{**row, "trust": Trust(row["trust"])}) for row in self.said[kind]
+            Tool(handler=_not_executed, preflight=_not_executed, **{**row, "trust": Trust(row["trust"])})
+            for row in self.data[kind]
         )
 
     def options(self) -> dict[str, Any]:
-        """Options of a completion."""
-        said = self.said
-        child = said["child_policy"]
+        """Return the recorded options of the completion."""
+        data = self.data
+        child = data["child_policy"]
         return {
-            "policy": Policy(**said["policy"]),
+            "policy": Policy(**data["policy"]),
             "child_policy": None if child is None else Policy(**child),
-            "budget": Budget(**said["budget"]),
-            "schema": said["schema"],
-            "needs": tuple(said["needs"]),
-            "prompt_compile_options": {**said["compile"], "admitted": _admitted(said["compile"])},
-            "max_repairs": said["max_repairs"],
-            "temperature": said["temperature"],
-            "seed": said["seed"],
+            "budget": Budget(**data["budget"]),
+            "schema": data["schema"],
+            "needs": tuple(data["needs"]),
+            "prompt_compile_options": {**data["compile"], "admitted": _preselected(data["compile"])},
+            "max_repairs": data["max_repairs"],
+            "temperature": data["temperature"],
+            "seed": data["seed"],
         }
 
     def _context(self, row: Mapping[str, Any]) -> Context:
         documents = []
         for each in row["documents"]:
-            body = _unchanged(each) if "path" in each else MemoryBody(self._record.body(each["digest"]))
+            body = _file_body(each) if "path" in each else MemoryBody(self._record.body(each["digest"]))
             documents.append(Document(each["name"], body))
         return Context(ContextKind(row["kind"]), tuple(documents), row["replaced"])
 
 
-def _unchanged(row: Mapping[str, Any]) -> FileBody:
-    """A large file, if it is as it was. Raises: ConfigurationError ``unreadable_file``, ``changed_body``."""
+def _file_body(row: Mapping[str, Any]) -> FileBody:
+    """Return the body of a large file after a check of its digest.
+
+    Raises: ConfigurationError ``unreadable_file``, ``changed_body``.
+    """
     found = FileBody.at(Path(row["path"]))
-    body = replace(found, size=row["bytes"])  # what was appended later does not belong to it
+    body = replace(found, size=row["bytes"])  # later appended bytes are not part of the body
     if found.size < body.size or body.digest() != row["digest"]:
-        raise ConfigurationError("changed_body", f"{body.path} is not the file that it was", {"file": str(body.path)})
+        what = f"{body.path} has changed since it was recorded"
+        raise ConfigurationError("changed_body", what, {"file": str(body.path)})
     return body
 
 
-def _admitted(options: Mapping[str, Any]) -> tuple[Preselected, ...]:
+def _preselected(options: Mapping[str, Any]) -> tuple[Preselected, ...]:
     return tuple(Preselected(**row) for row in options.get("admitted", ()))
 
 
-def _never(**_: Any) -> Any:
+def _not_executed(**_: Any) -> Any:
     raise AssertionError("a tool of a replay is not executed")

@@ -1,7 +1,8 @@
-"""Where a replay waits because the recorded run came no further, and how it is seen that nothing moves any more.
+"""The replay barrier: a branch that reaches the end of its recording blocks here until all branches are blocked.
 
-What worked side by side when a run was ended had come as far as it had come. A replay goes through the same things in
-another order, so it must not end before everything has come that far: who has waits here, until nobody else moves.
+Branches of an interrupted run end at different places. A replay reaches these places in another order. So it must not
+end before every branch has reached its own place. For example, a run was cancelled while two children waited for
+replies: in its replay the first child blocks here until the second child has sent its request, too.
 """
 
 from __future__ import annotations
@@ -16,84 +17,90 @@ import anyio.to_thread
 
 from rlm.errors import RlmError
 
-STILL = 300
-"""Turns of the event loop in which nobody moved: between two moves of an agent there are a few, and a few more for each
-level of plans that end."""
+STILL_CYCLES = 300
+"""Cycles of the event loop without progress that count as a standstill. An agent needs a few cycles between two steps,
+and a few more for each level of plans that end."""
 
 LOOK_SECONDS = 0.002
-"""How often it is looked whether a thread is still at work."""
+"""Seconds between two checks whether a thread is still at work."""
 
 
 @dataclass(eq=False)
 class BarrierPoint:
-    """Somebody who waits. ``ends`` is what the recorded run was told there, and ``place`` when; None where it never
-    came there."""
+    """A blocked branch of a replay.
+
+    ``recorded_error`` is the error that ended the recorded branch at ``call``, and ``place`` is the number of its
+    event. None: the recorded branch has no such error.
+    """
 
     call: str
-    ends: RlmError | None
+    recorded_error: RlmError | None
     place: int
-    raises: RlmError | None = None
+    error: RlmError | None = None
 
 
 class ReplayBarrier:
-    """Those who wait, and what becomes of them.
+    """The blocked branches of a replay.
 
     Args:
-        stuck: called when nobody moves and none of them can be told how it ends; it ends the replay, or gives the error
-            that the first of them raises.
+        on_standstill: called when all branches are blocked and none has a recorded error. It ends the replay, or
+            returns the error that the first blocked branch raises.
     """
 
-    def __init__(self, stuck: Callable[[BarrierPoint], RlmError | None]) -> None:
-        self._stuck = stuck
-        self._halts: list[BarrierPoint] = []
+    def __init__(self, on_standstill: Callable[[BarrierPoint], RlmError | None]) -> None:
+        self._on_standstill = on_standstill
+        self._points: list[BarrierPoint] = []
         self._watched = False
         self._turn = anyio.Event()
-        self._moves = 0
+        self._progress = 0
 
-    def moved(self) -> None:
-        """Somebody came somewhere."""
-        self._moves += 1
+    def record_progress(self) -> None:
+        """Count one step of progress of any branch."""
+        self._progress += 1
 
-    async def wait(self, call: str, ends: RlmError | None = None, place: int = 0) -> NoReturn:
-        """Wait until nobody moves. Raises: ``ends``, for the first of those who have one; what ``stuck`` gave."""
-        halt = BarrierPoint(call, ends, place)
-        self._halts.append(halt)
-        self.moved()
+    async def wait(self, call: str, recorded_error: RlmError | None = None, place: int = 0) -> NoReturn:
+        """Block this branch until no branch makes progress.
+
+        Raises: ``recorded_error`` in the branch with the first recorded error; else the error of ``on_standstill``.
+        """
+        point = BarrierPoint(call, recorded_error, place)
+        self._points.append(point)
+        self.record_progress()
         try:
-            while halt.raises is None:
+            while point.error is None:
                 if self._watched:
                     await self._turn.wait()
                 else:
                     await self._watch()
         finally:
-            self._halts.remove(halt)
-        raise halt.raises
+            self._points.remove(point)
+        raise point.error
 
     async def _watch(self) -> None:
-        """One of those who wait looks for all."""
+        """Wait for a standstill on behalf of all blocked branches, and give one of them its error."""
         self._watched = True
         try:
-            await self._stillness()
-            told = [halt for halt in self._halts if halt.ends is not None]
-            if told:
-                first = min(told, key=lambda halt: halt.place)
-                first.raises = first.ends
+            await self._wait_for_standstill()
+            recorded = [point for point in self._points if point.recorded_error is not None]
+            if recorded:
+                first = min(recorded, key=lambda point: point.place)
+                first.error = first.recorded_error
             else:
-                self._halts[0].raises = self._stuck(self._halts[0])
+                self._points[0].error = self._on_standstill(self._points[0])
         finally:
             self._watched = False
             self._turn.set()
             self._turn = anyio.Event()
 
-    async def _stillness(self) -> None:
+    async def _wait_for_standstill(self) -> None:
         threads = anyio.to_thread.current_default_thread_limiter()
-        still = 0
-        while still < STILL:
-            before = self._moves
+        still_cycles = 0
+        while still_cycles < STILL_CYCLES:
+            before = self._progress
             await anyio.lowlevel.checkpoint()
-            still += 1
+            still_cycles += 1
             if threads.borrowed_tokens:
                 await anyio.sleep(LOOK_SECONDS)
-                still = 0
-            if self._moves != before:
-                still = 0
+                still_cycles = 0
+            if self._progress != before:
+                still_cycles = 0

@@ -1,7 +1,7 @@
-"""What a run did, as it happens: one line of JSON for each event, bodies by hash in a store beside it.
+"""Write and read traces: one line of JSON for each event, and bodies by hash in a folder beside the file.
 
-``run.jsonl`` holds the events and ``run.jsonl.d/`` the bodies, each under its SHA-256 and written once. Both are
-private to the user. Credentials never come near: a body is what was sent, headers are not part of it.
+``run.jsonl`` holds the events. ``run.jsonl.d/`` holds the bodies, each once under its SHA-256. Only the user can read
+both. Credentials are never recorded: a body is the body of a request, without headers.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ STORE = ".d"
 MOST_TRACE_BYTES = 1024 * 1024 * 1024
 LONGEST_LINE = 64 * 1024 * 1024
 MOST_BODY_BYTES = 512 * 1024 * 1024
-"""Bytes of a trace, of one of its lines and of one body, that are read."""
+"""Limits in bytes for reading a trace, one of its lines and one body."""
 
 SURROGATES = "backslashreplace"
-"""A lone surrogate in a line of JSON is written as its escape, which JSON reads as the same text."""
+"""The error handler for a lone surrogate: it is written as its JSON escape, which JSON reads as the same text."""
 
 _log = logging.getLogger("rlm.runtime")
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 BEGINNING = b'{"event":'
-"""Bytes: the beginning of every trace."""
+"""The first bytes of every trace."""
 
 Event = dict[str, Any]
 Listener = Callable[[Event], None]
@@ -51,19 +51,19 @@ Redact = Callable[[str], str]
 
 
 class Trace:
-    """The events of one run, for a file and for whoever listens.
+    """Writes the events of one run to a file and to a listener.
 
     Args:
-        path: a file with the suffix ``.jsonl``. An empty file or a trace of that name is replaced by a new one; its
-            other names (hard links) keep what it holds. None: nothing is written.
-        listener: called with every event, on the event loop; it must not wait. One that raises is logged, and not
-            called again: who watches a run cannot end it.
-        redact: called with every text before it is written; what it returns is stored under its own hash, so that
-            such a trace can be read, but not replayed.
+        path: a file with the suffix ``.jsonl``. It replaces an empty file or a trace of the same name; hard links to
+            the old file keep its content. None: no file is written.
+        listener: called with every event, on the event loop; it must not wait. A listener that raises is logged and not
+            called again. The run goes on.
+        redact: called with every text before it is written; it returns the text to store. Bodies are stored under the
+            hash of that text, so a redacted trace can be read, but not replayed.
 
-    Raises: ConfigurationError ``wrong_suffix``, ``cannot_write`` where the file cannot be made: a link, a FIFO, a
-    device, a folder or a file with other content has its name. When it cannot be written later on, or ``redact``
-    fails, every method that writes raises RunError ``trace_failed``: what cannot be recorded is not done.
+    Raises: ConfigurationError ``wrong_suffix``; ``cannot_write`` if the file cannot be made. A link, a FIFO, a device,
+    a folder or a file with other content is never replaced. Every writing method raises RunError ``trace_failed`` after
+    a failed write or a failed ``redact``, so that no unrecorded step is executed.
     """
 
     def __init__(
@@ -90,18 +90,18 @@ class Trace:
                 raise ConfigurationError("cannot_write", what, {"path": str(self.path), **problem.detail}) from None
 
     @property
-    def wanted(self) -> bool:
-        """Whether anybody would see an event."""
+    def active(self) -> bool:
+        """Whether events go to a file or a listener."""
         return self._file is not None or self._listener is not None
 
     @property
-    def kept(self) -> bool:
+    def keeps_bodies(self) -> bool:
         """Whether bodies are stored."""
         return self._file is not None
 
     def event(self, kind: str, **data: Any) -> None:
-        """Write one event; ``data`` is JSON."""
-        if not self.wanted:
+        """Write one event; ``data`` is JSON data."""
+        if not self.active:
             return
         with self._lock:
             row: Event = {"n": self._next, "event": kind, **data}
@@ -112,7 +112,7 @@ class Trace:
                     self._file.write(line)
                     self._file.flush()
                 except OSError as problem:
-                    raise _failed(problem) from None
+                    raise _write_error(problem) from None
         if self._listener is not None:
             try:
                 self._listener(row)
@@ -123,14 +123,14 @@ class Trace:
                 self._listener = None
 
     def body(self, value: Any) -> str:
-        """Store a body once and return the SHA-256 under which it is known.
+        """Store a body once and return its SHA-256.
 
         Args:
-            value: bytes as they are, or JSON data, whose keys stay in order: a model reads them in that order.
+            value: bytes, or JSON data. Keys keep their order, because a model reads them in that order.
         """
         data = value if isinstance(value, bytes) else _json(value)
         if self._redact is not None:
-            data = _said(self._redact, data.decode("utf-8", "replace")).encode("utf-8", "surrogatepass")
+            data = _redact_text(self._redact, data.decode("utf-8", "replace")).encode("utf-8", "surrogatepass")
         digest = hashlib.sha256(data).hexdigest()
         if self._file is not None:
             with self._lock:
@@ -140,17 +140,17 @@ class Trace:
         return digest
 
     def pieces(self, digest: str, pieces: Iterable[bytes]) -> None:
-        """Store a body that is large, piece by piece, under a digest that the caller computed."""
+        """Store a large body piece by piece, under the SHA-256 that the caller computed."""
         if self._file is None or digest in self._stored:
             return
         _write_once(self.store, digest, *pieces)
         self._stored.add(digest)
 
     def close(self) -> None:
-        """Write no more. Twice is no error."""
+        """Close the file. A second call is no error."""
         with self._lock:
             if self._file is not None:
-                with suppress(OSError):  # what is left in it could not be written before
+                with suppress(OSError):  # the buffered rest already failed to be written
                     self._file.close()
 
 
@@ -163,24 +163,26 @@ def _redacted(value: Any, redact: Redact | None) -> Any:
     if redact is None:
         return value
     if isinstance(value, str):
-        return _said(redact, value)
+        return _redact_text(redact, value)
     if isinstance(value, dict):
         return {key: _redacted(item, redact) for key, item in value.items()}
     return [_redacted(item, redact) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _said(redact: Redact, text: str) -> str:
+def _redact_text(redact: Redact, text: str) -> str:
     with host_code("redact", partial(RunError, "trace_failed")):
         stored: Any = redact(text)
     if not isinstance(stored, str):
         kind = type(stored).__name__
-        raise RunError("trace_failed", f"redact gave {kind} where the text to store is wanted")
+        raise RunError("trace_failed", f"redact returned {kind}; it must return the text to store")
     return stored
 
 
 def _check_no_data(path: Path) -> None:
-    """Raise FileError ``unwritable`` for a file that holds something else than a trace: a catalog or a context may have
-    the suffix, too, and would be lost."""
+    """Check that a file is empty or a trace. Otherwise raise FileError ``unwritable``.
+
+    Files of catalogs and contexts may have the suffix ``.jsonl``, too, and would be lost.
+    """
     try:
         with files.opened(path, follow=False) as (descriptor, info):
             if info.st_nlink > 1:  # its other names keep what it holds
@@ -195,18 +197,20 @@ def _check_no_data(path: Path) -> None:
         raise FileError("unwritable", f"{path}: {why}", {"file": str(path), "why": why})
 
 
-def _failed(problem: OSError) -> RunError:
+def _write_error(problem: OSError) -> RunError:
     return RunError("trace_failed", f"the trace cannot be written: {problem.strerror or problem}")
 
 
 def request_key(request: ProviderRequest) -> str:
-    """SHA-256 of a request in the words of no particular provider, but for how long its reply may be: what was left
-    of the budget at that moment may depend on what else was on its way."""
+    """Return the SHA-256 of a request without its output limit and without any wire format.
+
+    The output limit depends on the budget left, and so on the order of concurrent requests.
+    """
     return digest_of(request.model_dump(mode="json", exclude={"max_output_tokens"}))
 
 
 def _write_once(store: Path, digest: str, *pieces: bytes) -> None:
-    """Write a body that is not there yet; whole or not at all. Raises: RunError ``trace_failed``."""
+    """Write a body that is not stored yet, completely or not at all. Raises: RunError ``trace_failed``."""
     try:
         files.write_once(store, digest, pieces)
     except FileError as problem:
@@ -216,7 +220,7 @@ def _write_once(store: Path, digest: str, *pieces: bytes) -> None:
 # -- reading ------------------------------------------------------------------------------------------
 
 
-READING = frozenset(
+TRACE_PROBLEMS = frozenset(
     {
         "bad_trace",
         "changed_body",
@@ -227,14 +231,14 @@ READING = frozenset(
         "unreadable_trace",
     }
 )
-"""Kinds of ConfigurationError that say what is wrong with a trace."""
+"""Kinds of ConfigurationError that name a fault of a trace."""
 
 
 class Record:
-    """A trace that was written, as data: ``events`` in order, bodies by hash.
+    """A written trace as data: ``events`` in order, bodies by hash.
 
-    Raises: ConfigurationError ``bad_trace`` with the line that is none, ``unreadable_trace`` for a file that is
-    missing, no plain file or over ``MOST_TRACE_BYTES``.
+    Raises: ConfigurationError ``bad_trace`` with the line of an invalid event; ``unreadable_trace`` for a missing file,
+    a file that is no plain file, or a file above ``MOST_TRACE_BYTES``.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -254,7 +258,7 @@ class Record:
                     row = json.loads(line.decode("utf-8"))
                 except (ValueError, RecursionError) as problem:
                     if not line.endswith(b"\n"):
-                        break  # the process ended while it wrote this line
+                        break  # the process ended while writing this line
                     raise self._bad(number, str(problem)) from None
                 began = row if isinstance(row, Mapping) else {}
                 if number == 1 and (began.get("event"), began.get("format")) != ("run", FORMAT):
@@ -271,22 +275,22 @@ class Record:
         return ConfigurationError("bad_trace", f"{self.path.name}, line {number}: {what}", {"line": number})
 
     def bad(self, row: Mapping[str, Any], what: str) -> ConfigurationError:
-        """The error of an event that is not as it should be, with its line."""
+        """Return the error for an invalid event, with its line number."""
         return self._bad(next(number for number, each in enumerate(self.events, 1) if each is row), what)
 
     def of(self, kind: str) -> tuple[Event, ...]:
-        """The events of one kind."""
+        """Return the events of one kind, for example ``record.of("reply")``."""
         return tuple(row for row in self.events if row["event"] == kind)
 
     def body(self, digest: str) -> bytes:
-        """A stored body, verified.
+        """Return a stored body after a check of its hash.
 
-        Raises: ConfigurationError ``missing_body``, ``changed_body``, or ``unreadable_body`` for what is no plain
-        file, or a store that is a link.
+        Raises: ConfigurationError ``missing_body``, ``changed_body``; ``unreadable_body`` for a body that is no plain
+        file, or a folder of bodies that is a link.
         """
         if not _HASH.fullmatch(str(digest)):
-            given = str(digest)[:80]
-            raise ConfigurationError("bad_trace", f"{self.path.name}: {given!r} is no hash", {"body": given})
+            text = str(digest)[:80]
+            raise ConfigurationError("bad_trace", f"{self.path.name}: {text!r} is no hash", {"body": text})
         try:
             with files.folder(self.store) as store:
                 data = files.read(digest, MOST_BODY_BYTES, folder=store, follow=False)
@@ -300,7 +304,8 @@ class Record:
         return data
 
     def value(self, digest: str) -> Any:
-        """A stored body that is JSON, as data. Raises: as ``body``; ConfigurationError ``bad_trace``."""
+        """Return a stored JSON body as data. Raises: as ``body``; ConfigurationError ``bad_trace`` for a body without
+        JSON."""
         try:
             return json.loads(self.body(digest))
         except (ValueError, RecursionError) as problem:

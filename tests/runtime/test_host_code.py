@@ -196,7 +196,7 @@ def test_a_redaction_that_gives_no_text_is_named(tmp_path):
     script = ScriptedProvider([OK])
     result = rlm.complete("x", model=script, trace=tmp_path / "run.jsonl", redact=lambda _: None)
     assert (result.status, result.error["kind"], script.requests) == ("failed", "trace_failed", [])
-    assert "redact gave NoneType" in result.error["message"]
+    assert "redact returned NoneType" in result.error["message"]
 
 
 # -- what outstays its call ---------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from rlm.errors import ConfigurationError, RlmError
 from rlm.providers import ScriptedProvider
 from rlm.providers.base import Usage
 from rlm.trace.events import EVENTS, problem_of_event
-from rlm.trace.host import Host
+from rlm.trace.host import HostRecord
 from rlm.trace.replay import Replay
 from rlm.trace.writer import Record
 from tests.runtime.actors import final, model, observe, plan, tool, var
@@ -48,7 +48,7 @@ def damaged(whole):
             if again:
                 return rlm.replay(whole).error
             record = Record(whole)
-            Host(record).contexts()
+            HostRecord(record).contexts()
             Replay(record)
         except ConfigurationError as problem:
             return problem.to_dict()
