@@ -14,7 +14,7 @@ themselves say it (not as the index has it), and the host's policy, and it looks
 `Args`: `shown` and `pinned`, lists of units as dicts (`id`, `requires`, `conflicts`, `supersedes` with
 everything superseded through others, `capability`, `trust`, `visible`, `available`); the policy's
 `capabilities`, `withheld`, `scope`, `denied`, `disabled`; `extra`, requirements of this compile only ([Id, Id]);
-`obliged`, what may not be packed out; `total` and `limit`.
+`obliged`, what may not be packed out; `total` and `token_limit`.
 */
 
 %!  seal(+Args:dict, -Reply:dict) is det.
