@@ -20,9 +20,9 @@ from typing import Any
 import rlm
 from bench.common import emit, parser, progress
 from bench.longtasks import KINDS, SIZES, Task, make
+from rlm.compiler.tokens.token_counter import counter
 from rlm.providers.base import ProviderRequest, Usage
 from rlm.providers.scripted import ScriptedProvider
-from rlm.tokens.counter import counter
 
 QUICK_SIZES = (4_000, 64_000, 1_000_000)
 MODEL_SIZES = (4_000, 16_000)

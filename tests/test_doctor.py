@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from rlm.cli import doctor
+from rlm.compiler.tokens import vocabulary
+from rlm.compiler.tokens.vocabulary import VOCABULARIES, _package_data
 from rlm.symbolic import locate
-from rlm.tokens import vocabulary
-from rlm.tokens.vocabulary import VOCABULARIES, _package_data
 
 
 def test_a_working_installation_is_ok() -> None:

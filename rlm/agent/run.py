@@ -21,6 +21,7 @@ from rlm.agent.toolbox import Toolbox
 from rlm.boundary import host_code
 from rlm.catalog.catalog import Catalog
 from rlm.compiler.compile import compile as compiled_view
+from rlm.compiler.tokens.token_counter import counter
 from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError
 from rlm.model.policy import Policy
 from rlm.model.unit import Unit
@@ -33,7 +34,6 @@ from rlm.sending.charges import Bill
 from rlm.sending.gate import OutcomeCallback, RequestTerms, policy_for_window
 from rlm.sending.run_budget import Reservation, RunBudget
 from rlm.similarity.sensor_input import Heard, heard
-from rlm.tokens.counter import counter
 from rlm.tools.work import Workers
 from rlm.trace.writer import Trace, request_key
 

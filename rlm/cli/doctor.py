@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from rlm import __version__, resources
+from rlm.compiler.tokens.vocabulary import VOCABULARIES, Vocabulary, source_of
 from rlm.errors import EngineError, RlmError
 from rlm.model.versions import installed, satisfies
 from rlm.providers import local
 from rlm.symbolic import locate
-from rlm.tokens.vocabulary import VOCABULARIES, Vocabulary, source_of
 
 DISTRIBUTION = "prolog-rlm"
 CORE = ("janus_swi", "pydantic", "httpx", "anyio", "tiktoken", "jsonschema", "pyyaml", "typer", "rich")

@@ -13,6 +13,7 @@ from rlm.compiler import render, rules
 from rlm.compiler.pack_selection import fitted
 from rlm.compiler.render import Shown
 from rlm.compiler.rules import TEXT, Reach
+from rlm.compiler.tokens.token_counter import counter
 from rlm.compiler.unmatched import nothing_granted
 from rlm.compiler.view import CompiledContext
 from rlm.errors import BudgetError, CompileError, ConfigurationError, did_you_mean, warn
@@ -29,7 +30,6 @@ from rlm.model.wire_limits import LIMITED_WIRES
 from rlm.similarity.sensor import Sensor
 from rlm.similarity.sensor_input import SensorInput, checked_sensor, heard, sensed
 from rlm.symbolic.engine import check_process, engine
-from rlm.tokens.counter import counter
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -11,13 +11,13 @@ from rlm.compiler.packing.pack import Dropped, Form, Item, Packing, pack
 from rlm.compiler.render import Shown
 from rlm.compiler.representations import Block, Blocks
 from rlm.compiler.rules import Reach
+from rlm.compiler.tokens.token_counter import TokenCounter
 from rlm.errors import BudgetError
 from rlm.model.policy import Policy
 from rlm.model.selection import Chosen, Selection
 from rlm.model.snapshot import Snapshot
 from rlm.model.token_ledger import TokenLedger
 from rlm.model.turn import CompileInput, PackingClass
-from rlm.tokens.counter import TokenCounter
 
 Heading = tuple[str, str]
 """Where a heading stands, and its text."""

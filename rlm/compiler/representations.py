@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from rlm.compiler.tokens.token_counter import TokenCounter
 from rlm.fencing import fence_of, json_text, visible
 from rlm.forks import ForkLock
 from rlm.model.unit import CALLABLE, Representation, Trust, Unit
 from rlm.model.wire_limits import COMMON, WireLimits
 from rlm.model.wire_names import safe_name, wire_name
 from rlm.model.wire_schema import wire_tool
-from rlm.tokens.counter import TokenCounter
 
 FULL, COMPACT, REFERENCE = "full", "compact", "reference"
 COMPACT_UTILITY = 350

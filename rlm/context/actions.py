@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rlm.compiler.tokens.estimate import estimate
 from rlm.context import find, utf8
 from rlm.context.arguments import DEFAULT_PEEK, invalid
 from rlm.context.byte_window import ByteWindow
 from rlm.context.limits import ActionLimits, Guard, OutOfTime
 from rlm.errors import did_you_mean
-from rlm.tokens.estimate import estimate
 
 EXACT_BYTES = 4 * 1024 * 1024
 """The largest text, in bytes, whose characters and lines ``info`` counts. For a larger text that was not counted yet,

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
+from rlm.compiler.tokens.token_counter import TokenCounter
 from rlm.context import utf8
 from rlm.context.actions import Arguments
 from rlm.context.arguments import DEFAULT_SIZES
 from rlm.context.byte_window import ByteWindow
 from rlm.context.limits import Guard
-from rlm.tokens.counter import TokenCounter
 
 Part = tuple[int, int]
 

@@ -18,13 +18,13 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from rlm.compiler.tokens.token_counter import counter
 from rlm.context import actions, json_path, partition
 from rlm.context.arguments import checked
 from rlm.context.byte_window import ByteWindow
 from rlm.context.context import Context, check_name
 from rlm.context.limits import ActionLimits, Guard, OutOfTime
 from rlm.errors import ContextError, did_you_mean
-from rlm.tokens.counter import counter
 
 WORKERS = 4
 """Actions of one store that run at the same time. Further actions wait, within their own time."""

@@ -8,12 +8,12 @@ from typing import Any
 
 import anyio.lowlevel
 
+from rlm.compiler.tokens.token_counter import counter
 from rlm.errors import ConfigurationError, ProviderError
 from rlm.providers import anthropic_wire, openai_wire
 from rlm.providers.base import NothingOpen, ProviderReply, ProviderRequest, Usage, Wire
 from rlm.providers.prices import FREE
 from rlm.providers.wire import OnText, Told
-from rlm.tokens.counter import counter
 
 Line = str | ProviderReply | Exception
 """A text, a whole reply, or what goes wrong: an exception is raised as it is."""

@@ -17,6 +17,7 @@ import anyio
 import anyio.lowlevel
 
 from rlm.boundary import host_code
+from rlm.compiler.tokens.token_counter import counter
 from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError, valid_text
 from rlm.model.base import Noun
 from rlm.model.policy import DEFAULT_RESERVE_OUTPUT, DEFAULT_TOKENIZER, Policy
@@ -25,7 +26,6 @@ from rlm.providers.prices import Price
 from rlm.providers.retry import Retry
 from rlm.sending.charges import Bill
 from rlm.sending.run_budget import Reservation, RunBudget
-from rlm.tokens.counter import counter
 
 ONCE = Retry(attempts=1)
 

@@ -11,8 +11,8 @@ import pytest
 
 import rlm
 from rlm.compiler.charges import IMAGE_TOKENS
+from rlm.compiler.tokens.token_counter import counter
 from rlm.errors import ConfigurationError
-from rlm.tokens.counter import counter
 
 WEATHER = rlm.Unit("tool:weather", description="Forecast of a city.", schema={"type": "object"})
 BANK = rlm.Unit("tool:send_money", description="Transfer funds to an account.", schema={"type": "object"})

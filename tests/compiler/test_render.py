@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import rlm
 from rlm import fencing as foreign
+from rlm.compiler.tokens.token_counter import counter
 from rlm.errors import CompileError, ConfigurationError
 from rlm.fencing import fence_of
-from rlm.tokens.counter import counter
 from tests.compiler.blocks import tool
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -22,12 +22,12 @@ import tiktoken_ext.openai_public as definitions
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from rlm.compiler.tokens import counter as tokens
+from rlm.compiler.tokens import vocabulary
+from rlm.compiler.tokens.common_words import STEMS, SUFFIXES, WORDS
+from rlm.compiler.tokens.estimate import estimate
+from rlm.compiler.tokens.token_counter import TokenCounter, additive, counter
 from rlm.errors import ConfigurationError
-from rlm.tokens import counter as tokens
-from rlm.tokens import vocabulary
-from rlm.tokens.common_words import STEMS, SUFFIXES, WORDS
-from rlm.tokens.counter import TokenCounter, additive, counter
-from rlm.tokens.estimate import estimate
 
 _package_data = vocabulary._package_data
 NAMES = ("o200k_base", "cl100k_base")
@@ -301,7 +301,7 @@ import socket, sys
 def refuse(*args, **kwargs):
     raise SystemExit("something reached for the network")
 socket.socket = socket.create_connection = socket.getaddrinfo = refuse
-import rlm.tokens.counter as tokens
+import rlm.compiler.tokens.token_counter as tokens
 early = sorted(name for name in sys.modules if name.partition(".")[0] in ("tiktoken", "bpe_openai"))
 made = tokens.counter("o200k_base")
 late = sorted(name for name in sys.modules if name.partition(".")[0] in ("bpe_openai", "requests"))
@@ -315,7 +315,9 @@ def test_nothing_loads_early_no_foreign_code_runs_and_nobody_reaches_for_the_net
 ) -> None:
     code = _OFFLINE
     if hidden:
-        code = code.replace("made =", "import rlm.tokens.vocabulary as v; v._package_data = lambda *_: None\nmade =")
+        code = code.replace(
+            "made =", "import rlm.compiler.tokens.vocabulary as v; v._package_data = lambda *_: None\nmade ="
+        )
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={"TIKTOKEN_CACHE_DIR": str(tmp_path), "PATH": "/usr/bin:/bin"},

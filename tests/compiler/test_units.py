@@ -10,8 +10,8 @@ import pytest
 import rlm
 from rlm.compiler import representations as forms
 from rlm.compiler.representations import Blocks
+from rlm.compiler.tokens.token_counter import counter
 from rlm.errors import ConfigurationError, UnitError
-from rlm.tokens.counter import counter
 
 LONE = "a\ud800b"
 BAD: dict[str, tuple[dict[str, Any], str]] = {

@@ -277,7 +277,7 @@ async def test_info_of_a_large_text_is_estimated_until_it_was_counted(store: Sto
 
 
 async def test_tokens_of_info_are_not_below_what_a_tokenizer_counts(store: Store) -> None:
-    from rlm.tokens.counter import counter
+    from rlm.compiler.tokens.token_counter import counter
 
     text = (Path(__file__).parents[2] / "README.md").read_text()
     store.put(text)

@@ -9,9 +9,9 @@ import pytest
 
 import rlm
 from bench.longtasks import KINDS, Task, answer, make
+from rlm.compiler.tokens.token_counter import counter
 from rlm.providers.base import ProviderRequest
 from rlm.providers.scripted import ScriptedProvider
-from rlm.tokens.counter import counter
 
 
 def text_of(task: Task) -> str:

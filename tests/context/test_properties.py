@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rlm.compiler.tokens.token_counter import counter
 from rlm.context.actions import LINE_CHARACTERS
 from rlm.context.limits import ActionLimits
 from rlm.context.store import Store
-from rlm.tokens.counter import counter
 from tests.context.naive import Naive, decoded, documents
 
 pytestmark = pytest.mark.usefixtures("small_pieces")

@@ -12,8 +12,8 @@ from itertools import chain, combinations
 from typing import Any
 
 from rlm import CompiledContext, PackingClass, State, Unit
+from rlm.compiler.tokens.token_counter import counter
 from rlm.model.unit import CALLABLE
-from rlm.tokens.counter import counter
 from tests.laws.brute import closure_of, viable
 from tests.laws.facts import INELIGIBLE, NARROWABLE, Facts, reached
 from tests.laws.reasons import BESIDE, IN, OUT, Explain, Truth

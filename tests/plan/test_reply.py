@@ -8,11 +8,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+from rlm.compiler.tokens.token_counter import counter
 from rlm.model.plan import OPS, REDUCTIONS
 from rlm.plan import Frame, PlanLimits, grammar_text, plan_schema, read
 from rlm.plan.reply_schema import LEVELS, STEPS
 from rlm.plan.reply_text import _VALUES
-from rlm.tokens.counter import counter
 from tests.plan.world import FRAME, World, add, final, var
 
 MODEL_FRAME = FRAME.model_copy(update={"child": None})

@@ -10,7 +10,7 @@ import anyio
 import httpx
 import pytest
 
-from rlm.tokens.counter import counter
+from rlm.compiler.tokens.token_counter import counter
 from tests.support.loopback import CHAT, MESSAGES, Loopback, Reply, Request, answers, fails, resets, stalls
 
 SYSTEM = "You are terse."

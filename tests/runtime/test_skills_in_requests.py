@@ -215,7 +215,7 @@ def test_k10_the_trace_names_the_digest_of_each_skill(server, wire, tmp_path):
 
 def test_the_system_text_is_short(server):
     """At most 1,800 tokens with the four skills and the plan language, tools apart."""
-    from rlm.tokens.counter import counter
+    from rlm.compiler.tokens.token_counter import counter
 
     server.script([plan(final("ok"))])
     rlm.complete("x", "some text", model=provider(server, "openai"))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from rlm.tokens.counter import counter
+from rlm.compiler.tokens.token_counter import counter
 
 CHAT = "/v1/chat/completions"
 MESSAGES = "/v1/messages"

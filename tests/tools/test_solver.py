@@ -409,7 +409,7 @@ def test_a_question_of_its_kind_brings_it_in(asked: str) -> None:
 
 def test_its_price_is_modest() -> None:
     from rlm.compiler.representations import native_text
-    from rlm.tokens.counter import counter
+    from rlm.compiler.tokens.token_counter import counter
 
     with rlm.Catalog() as catalog:
         catalog.add_tools([solver_tool()])

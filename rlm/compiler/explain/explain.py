@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rlm.compiler import render, rules
 from rlm.compiler.pack_selection import blocks_for
 from rlm.compiler.representations import FULL, Block
+from rlm.compiler.tokens.token_counter import counter
 from rlm.model.arguments import instance
 from rlm.model.base import Noun, plain
 from rlm.model.facts import facts_of
@@ -18,7 +19,6 @@ from rlm.model.turn import PackingClass
 from rlm.model.unit import Identified, id_among
 from rlm.model.words import counted
 from rlm.symbolic.engine import engine
-from rlm.tokens.counter import counter
 
 if TYPE_CHECKING:
     from rlm.compiler.view import CompiledContext

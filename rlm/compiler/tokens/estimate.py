@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from rlm.tokens.common_words import STEMS, SUFFIXES, WORDS
+from rlm.compiler.tokens.common_words import STEMS, SUFFIXES, WORDS
 
 _PIECES = re.compile(r"([A-Za-z]+)|([0-9]+)|([ \t-\r]+)|([!-/:-@\[-`{-~]+)|([^\x00-\x7f]+)|(.)", re.S)
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

@@ -94,8 +94,8 @@ def additive(block: str) -> bool:
 
 
 def _made(name: str) -> TokenCounter:
-    from rlm.tokens.estimate import estimate
-    from rlm.tokens.vocabulary import VOCABULARIES, exact
+    from rlm.compiler.tokens.estimate import estimate
+    from rlm.compiler.tokens.vocabulary import VOCABULARIES, exact
 
     if name in VOCABULARIES:
         found = exact(VOCABULARIES[name])
