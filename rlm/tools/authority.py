@@ -1,11 +1,12 @@
-"""Authority: whether this very call may be made. The host says allow, deny, or ask; what a model says counts nothing.
+"""Authority: the host allows, denies or asks about each tool call. Text of a model has no influence.
 
-A capability lets a tool be invoked at all; authority is asked for each call, with its arguments. Asking has tiers:
+A capability lets a tool be invoked at all. Authority decides about one call with its arguments: for example, a tool
+that may be invoked can still be denied for one path. An approval has one of four tiers, from the narrowest:
 
     approve_diff < allow_once < allow_session < dangerous
 
-An authority that asks names the tier that it wants; whoever approves must give at least that. ``allow_session`` is
-remembered for that very tool and effect until the run ends; ``dangerous`` is never remembered. A read never asks.
+An authority that asks names a tier, and the approver must grant that tier or a higher one. ``allow_session`` is
+remembered for the same tool and effect until the run ends. ``dangerous`` is never remembered. A read never asks.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from rlm.tools.tool import Effect
 
 
 class AuthorityVerdict(enum.StrEnum):
-    """What an authority says of a call."""
+    """The verdict of an authority about a call."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -30,7 +31,7 @@ class AuthorityVerdict(enum.StrEnum):
 
 
 class AuthorityLevel(enum.StrEnum):
-    """How much an approval gives, from this very change to anything."""
+    """The extent of an approval: from one reviewed change (``approve_diff``) to any call (``dangerous``)."""
 
     APPROVE_DIFF = "approve_diff"
     ALLOW_ONCE = "allow_once"
@@ -39,12 +40,12 @@ class AuthorityLevel(enum.StrEnum):
 
     @property
     def rank(self) -> int:
-        """The place in the order, from 0."""
+        """Return the position in the order of tiers, from 0."""
         return list(AuthorityLevel).index(self)
 
 
 class Decision(Noun):
-    """What an authority says, with its reason; ``tier`` counts where it asks."""
+    """The decision of an authority, with its reason. ``tier`` matters only if the verdict is ``ask``."""
 
     verdict: AuthorityVerdict
     tier: AuthorityLevel = AuthorityLevel.ALLOW_ONCE
@@ -52,12 +53,12 @@ class Decision(Noun):
 
     @property
     def severity(self) -> tuple[int, int]:
-        """Greater is stricter."""
+        """Return a sort key: a greater key is stricter."""
         return list(AuthorityVerdict).index(self.verdict), self.tier.rank if self.verdict is AuthorityVerdict.ASK else 0
 
 
 class Approval(Noun):
-    """What an approver gives: a tier, or None to refuse; with ``arguments``, the call as the approver edited it."""
+    """The reply of an approver: a tier, or None for a refusal. ``arguments``, if set, replace those of the call."""
 
     tier: AuthorityLevel | None
     arguments: dict[str, Any] | None = None
@@ -65,10 +66,10 @@ class Approval(Noun):
 
 
 class ToolRequest(Noun):
-    """A call that waits for a word of the host.
+    """A tool call that waits for a decision of the host.
 
-    ``origin`` is what the runtime says of where it comes from (run, depth, role). ``tier`` and ``reason`` are set
-    where an approver is asked.
+    ``origin`` is the runtime's record of the caller (run, depth, role). ``tier`` and ``reason`` are set for an
+    approver only.
     """
 
     tool: str
@@ -81,10 +82,10 @@ class ToolRequest(Noun):
 
 
 class Authority(Noun):
-    """An authority by effect: for each ``allow``, ``deny``, or the tier at which to ask.
+    """An authority by effect: each effect is set to ``allow``, ``deny``, or the tier at which to ask.
 
-    The default reads freely and asks for everything else: a host that gives neither an authority of its own nor
-    somebody who approves runs no tool that changes the world.
+    The default allows reads and asks for everything else. A host that sets neither an authority nor an approver
+    therefore runs no tool that changes the world. For example, ``Authority(network="deny")`` denies network calls.
     """
 
     read: str = AuthorityVerdict.ALLOW
@@ -112,43 +113,52 @@ ApproveCallable: TypeAlias = Callable[[ToolRequest], "Any | Awaitable[Any]"]
 DEFAULT_AUTHORITY = Authority()
 
 
-def decision_of(said: Any) -> Decision:
-    """A decision in any of its spellings: a Decision, ``allow``, ``deny``, ``ask``, or a tier to ask at.
+def decision_of(reply: Any) -> Decision:
+    """Return the decision that an authority's reply stands for.
 
-    Raises: ConfigurationError ``invalid_decision``.
+    Args:
+        reply: a Decision, ``allow``, ``deny``, ``ask``, or a tier to ask at. For example, ``"dangerous"`` asks for
+            an approval of that tier.
+
+    Raises:
+        ConfigurationError: ``invalid_decision``.
     """
-    if isinstance(said, Decision):
-        return said
-    if isinstance(said, str) and said in AuthorityVerdict._value2member_map_:
-        return Decision(verdict=AuthorityVerdict(said))
-    if isinstance(said, str) and said in AuthorityLevel._value2member_map_:
-        return Decision(verdict=AuthorityVerdict.ASK, tier=AuthorityLevel(said))
+    if isinstance(reply, Decision):
+        return reply
+    if isinstance(reply, str) and reply in AuthorityVerdict._value2member_map_:
+        return Decision(verdict=AuthorityVerdict(reply))
+    if isinstance(reply, str) and reply in AuthorityLevel._value2member_map_:
+        return Decision(verdict=AuthorityVerdict.ASK, tier=AuthorityLevel(reply))
     known = [*AuthorityVerdict, *AuthorityLevel]
-    hint = did_you_mean(said, known) if isinstance(said, str) else ""
-    raise ConfigurationError("invalid_decision", f"{said!r} is none of {', '.join(known)}{hint}")
+    hint = did_you_mean(reply, known) if isinstance(reply, str) else ""
+    raise ConfigurationError("invalid_decision", f"{reply!r} is not a decision: return one of {', '.join(known)}{hint}")
 
 
-def approval_of(said: Any, asked: AuthorityLevel) -> Approval:
-    """An approval in any of its spellings: an Approval, True (the tier that was asked for), a tier, or a refusal
-    (False, None, ``deny``).
+def approval_of(reply: Any, requested: AuthorityLevel) -> Approval:
+    """Return the approval that an approver's reply stands for.
 
-    Raises: ConfigurationError ``invalid_approval``.
+    Args:
+        reply: an Approval, True (grants the requested tier), a tier, or a refusal (False, None, ``deny``).
+        requested: the tier that the authority asks for.
+
+    Raises:
+        ConfigurationError: ``invalid_approval``.
     """
-    if isinstance(said, Approval):
-        return said
-    if said is True:
-        return Approval(tier=asked)
-    if said is False or said is None or said == AuthorityVerdict.DENY:
+    if isinstance(reply, Approval):
+        return reply
+    if reply is True:
+        return Approval(tier=requested)
+    if reply is False or reply is None or reply == AuthorityVerdict.DENY:
         return Approval(tier=None)
-    if isinstance(said, str) and said in AuthorityLevel._value2member_map_:
-        return Approval(tier=AuthorityLevel(said))
-    hint = did_you_mean(said, list(AuthorityLevel)) if isinstance(said, str) else ""
+    if isinstance(reply, str) and reply in AuthorityLevel._value2member_map_:
+        return Approval(tier=AuthorityLevel(reply))
+    hint = did_you_mean(reply, list(AuthorityLevel)) if isinstance(reply, str) else ""
     raise ConfigurationError(
-        "invalid_approval", f"{said!r} is no approval: {', '.join(AuthorityLevel)}, or False{hint}"
+        "invalid_approval", f"{reply!r} is not an approval: return one of {', '.join(AuthorityLevel)}, or False{hint}"
     )
 
 
-def refused(kind: str, request: ToolRequest, what: str, **detail: Any) -> ToolError:
-    """The error of a call that the host's word stopped."""
+def refusal(kind: str, request: ToolRequest, reason: str, **detail: Any) -> ToolError:
+    """Return the error of a call that a decision of the host stopped."""
     more: Mapping[str, Any] = {"tool": request.tool, "effect": request.effect.value, **detail}
-    return ToolError(kind, f"{request.tool}: {what}", more)
+    return ToolError(kind, f"{request.tool}: {reason}", more)

@@ -1,8 +1,8 @@
-"""How a handler learns that its time is over.
+"""Cancellation of handlers after the end of their call.
 
-A coroutine is cancelled and a process is killed. A thread can only be told: a handler that takes long asks now and
-then, by ``rlm.cancelled()`` anywhere in its thread, or by a parameter annotated ``rlm.Cancellation``, which no model
-sees.
+A coroutine is cancelled and a process is killed. A thread can only be notified, so a long handler must poll.
+It calls ``rlm.cancelled()`` anywhere in its thread, or takes a parameter annotated ``rlm.Cancellation``. That
+parameter is not part of the schema that a model gets.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from contextvars import ContextVar
 
 
 class Cancelled(Exception):
-    """Raised by ``Cancellation.check`` to leave a handler whose time is over."""
+    """``Cancellation.check`` raises this exception to leave a handler after the end of its call."""
 
 
 class Cancellation:
-    """Says whether the call is over. Set once, by the library; safe in any thread."""
+    """A flag that is true once the call is over. The library sets it once; any thread may read it."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -31,7 +31,7 @@ class Cancellation:
         return f"<Cancellation {'set' if self else 'not set'}>"
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Sleep for so many seconds, or until the call is over; whether it is."""
+        """Sleep for ``seconds``, or until the call is over, and return whether the call is over."""
         return self._event.wait(seconds)
 
     def check(self) -> None:
@@ -40,15 +40,17 @@ class Cancellation:
             raise Cancelled("the call is over")
 
     def set(self) -> None:
-        """End the call. The library does it at the limit."""
+        """End the call. The library calls this at the time limit."""
         self._event.set()
         for watcher in tuple(self._watchers):
             watcher()
 
     @contextmanager
     def watched(self, watcher: Callable[[], object]) -> Iterator[None]:
-        """While this lasts, ``watcher`` is called when the call is over, in the thread that ends it; at once where it
-        is over already. It may be called more than once."""
+        """Call ``watcher`` when the call ends inside this context, in the thread that ends it.
+
+        If the call is over already, ``watcher`` runs at once. It may run more than once.
+        """
         self._watchers.append(watcher)
         try:
             if self:
@@ -62,5 +64,5 @@ current: ContextVar[Cancellation | None] = ContextVar("rlm_cancellation", defaul
 
 
 def cancelled() -> bool:
-    """Whether the tool call that this code runs in is over; False outside a call."""
+    """Return whether the tool call that runs this code is over; False outside a call."""
     return bool(current.get())

@@ -1,10 +1,10 @@
-"""The process of an isolated tool call. Run as a script by ``rlm.tools.isolated``, never imported by it.
+"""The process of an isolated tool call. ``rlm.tools.isolated`` runs this file as a script and never imports it.
 
 The first line of standard input is the call as JSON: ``tool``, ``path`` (``sys.path``), ``address``
-(``module:qualname``), ``typed``, ``arguments``, ``limit`` (bytes). The answer is one line of JSON on what was standard
-output: ``{"value"}``, ``{"bytes"}`` where that is over the limit, or ``{"error"}``. What the handler prints goes to
-standard error; it reads nothing. The end of the input, which comes by itself when the parent goes, however it goes,
-kills the group.
+(``module:qualname``), ``typed``, ``arguments``, ``limit`` (bytes). The answer is one line of JSON on the original
+standard output: ``{"value"}``, ``{"bytes"}`` if the value is over the limit, or ``{"error"}``. The handler's output
+goes to standard error, and its standard input is empty. The end of the input kills the process group; it comes
+when the parent ends for any reason.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def main() -> None:
     with os.fdopen(calls, "rb") as source:
         call = json.loads(source.readline())
         threading.Thread(target=end_with_parent, args=(source,), daemon=True).start()
-        answer = json.dumps(answered(call), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        answer = json.dumps(answer_of(call), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         with os.fdopen(answers, "wb") as target:
             target.write(answer + b"\n")
-        os._exit(0)  # nothing here needs a farewell
+        os._exit(0)  # this process has nothing to clean up
 
 
 def end_with_parent(source: Any) -> None:
@@ -38,20 +38,20 @@ def end_with_parent(source: Any) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def answered(call: dict[str, Any]) -> dict[str, Any]:
-    """What the call gives, as the answer says it."""
+def answer_of(call: dict[str, Any]) -> dict[str, Any]:
+    """Run the call and return its answer."""
     sys.path[:] = call["path"]
     from rlm.errors import ToolError
-    from rlm.tools.failure import failure_of
+    from rlm.tools.outcome import failure_of
     from rlm.tools.result import as_json
 
     try:
-        handler = found(call["address"])
+        handler = find(call["address"])
     except Exception as problem:  # noqa: BLE001 - a module may raise anything while it loads
         return {"error": failure_of(problem, f"{call['tool']}: {call['address']} cannot be imported: ")}
     try:
-        value = called(handler, call["arguments"], typed=call["typed"])
-    except BaseException as problem:  # noqa: BLE001 - whatever it is, the parent must hear of it
+        value = run(handler, call["arguments"], typed=call["typed"])
+    except BaseException as problem:  # noqa: BLE001 - the parent must get every failure
         return {"error": failure_of(problem, f"{call['tool']}: ")}
     try:
         value, size = as_json(call["tool"], value)
@@ -60,8 +60,8 @@ def answered(call: dict[str, Any]) -> dict[str, Any]:
     return {"bytes": size} if size > call["limit"] else {"value": value}
 
 
-def found(address: str) -> Any:
-    """The function of that name; the handler where the name stands for a tool."""
+def find(address: str) -> Any:
+    """Return the function at ``module:qualname``, or the handler if that is a tool."""
     module, _, path = address.partition(":")
     from rlm.tools.tool import Tool
 
@@ -71,22 +71,22 @@ def found(address: str) -> Any:
     return place.handler if isinstance(place, Tool) else place
 
 
-def called(handler: Any, arguments: dict[str, Any], *, typed: bool) -> Any:
-    """What the handler gives back."""
+def run(handler: Any, arguments: dict[str, Any], *, typed: bool) -> Any:
+    """Call the handler and return its value."""
     from rlm.tools.cancellation import Cancellation
     from rlm.tools.signature import binder_of
 
-    given = handler(**binder_of(handler, typed=typed)(arguments, Cancellation()))
-    if inspect.isawaitable(given):
+    value = handler(**binder_of(handler, typed=typed)(arguments, Cancellation()))
+    if inspect.isawaitable(value):
         import asyncio
 
-        return asyncio.run(awaited(given))
-    return given
+        return asyncio.run(await_value(value))
+    return value
 
 
-async def awaited(given: Any) -> Any:
-    """The value of something to await."""
-    return await given
+async def await_value(awaitable: Any) -> Any:
+    """Return the value of an awaitable."""
+    return await awaitable
 
 
 if __name__ == "__main__":

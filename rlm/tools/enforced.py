@@ -1,7 +1,6 @@
-"""Keywords that a schema shows and that the schema check leaves to a tool's preflight.
+"""Schema keywords that a model reads and that a tool's preflight enforces instead of the schema check.
 
-A range that a policy of its own answers for is one: the model reads ``exclusiveMinimum: 0``, and a call with -1 is
-answered by the policy, not by the schema.
+For example, a model reads ``exclusiveMinimum: 0``, and the preflight, not the schema check, refuses a call with -1.
 """
 
 from __future__ import annotations
@@ -14,9 +13,15 @@ from rlm.errors import ConfigurationError
 
 
 def enforced(schema: dict[str, Any], pointers: Iterable[str], subject: str) -> dict[str, Any]:
-    """The schema without the keywords that JSON Pointers name.
+    """Return the schema without the keywords at the JSON Pointers.
 
-    Raises: ConfigurationError ``invalid_tool``, where a pointer leads to no keyword.
+    Args:
+        schema: a JSON Schema; it is not changed.
+        pointers: for example ``/properties/seconds/exclusiveMinimum``.
+        subject: the tool's id, for the error.
+
+    Raises:
+        ConfigurationError: ``invalid_tool``, if a pointer leads to no keyword.
     """
     pointers = tuple(pointers)
     if not pointers:

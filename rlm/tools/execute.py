@@ -1,10 +1,10 @@
-"""One tool call, from arguments to outcome.
+"""Execution of one tool call, from arguments to outcome.
 
     schema -> capability -> preflight -> authority -> execute -> result schema -> size
 
-Nothing here looks at what a model was shown: a tool that is hidden runs, and one that is shown is refused like any
-other. Every failure is an outcome with an error; only a tool that could never run (its schema, its isolation) raises
-a ConfigurationError, and that is found when it is registered.
+The projection that a model got has no influence here: a hidden tool may run, and a shown tool may be refused. Every
+failure is an outcome with an error. Only a tool that could never run (its schema, its isolation) raises a
+ConfigurationError, and registration finds that first.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ import anyio
 
 from rlm.errors import RlmError, ToolError
 from rlm.tools.cancellation import Cancellation
-from rlm.tools.consent import consented
-from rlm.tools.failure import Failure, failure_of
+from rlm.tools.consent import obtain_consent
 from rlm.tools.grant import Grant
 from rlm.tools.isolated import ProcessWork
-from rlm.tools.outcome import Consent, Status, ToolOutcome
-from rlm.tools.result import Finished, finished
+from rlm.tools.outcome import Consent, Failure, Status, ToolOutcome, failure_of
+from rlm.tools.result import Finished, finish
 from rlm.tools.tool import Place, Tool, is_async
 from rlm.tools.work import LoopWork, ThreadWork, ToolWork, Workers
 
@@ -39,14 +38,16 @@ async def execute(
     workers: Workers | None = None,
     origin: Mapping[str, Any] | None = None,
 ) -> ToolOutcome:
-    """Call a tool, if the grant lets it.
+    """Call a tool if the grant covers it, and return the outcome.
 
     Args:
-        arguments: JSON data; an object.
-        deadline: absolute, on ``anyio.current_time()``. The handler ends at ``min(deadline, start + time_limit)``;
-            the outcome is there within half a second after it.
+        tool: the tool to call.
+        arguments: a JSON object.
+        grant: the capabilities, effects and authorities of the run.
+        deadline: an absolute time in seconds, on ``anyio.current_time()``. The handler ends at
+            ``min(deadline, start + time_limit)``, and the outcome follows within half a second.
         workers: the slots of the run.
-        origin: what the host's authority and approver are told of where the call comes from.
+        origin: the caller (run, depth, role), for the host's authority and approver.
 
     Raises:
         ConfigurationError: ``invalid_schema``, ``invalid_tool``, ``not_importable``.
@@ -76,7 +77,7 @@ class _ToolExecution:
     def outcome(
         self, status: Status, result: Finished | None = None, error: dict[str, Any] | None = None
     ) -> ToolOutcome:
-        """The outcome as of now."""
+        """Return the outcome at this moment."""
         value, size, projection = result or Finished(None, 0, None)
         return ToolOutcome(
             tool=self.tool.id,
@@ -94,12 +95,12 @@ class _ToolExecution:
     # -- before -------------------------------------------------------------------------------------
 
     async def admit(self) -> None:
-        """Everything before the handler; arguments that an approver edited begin anew."""
+        """Run every check before the handler. Arguments that an approver edited are checked again from the start."""
         while True:
             self._check_arguments()
             self._check_capability()
             await self._preflight()
-            edited = await consented(self)
+            edited = await obtain_consent(self)
             if edited is None:
                 return
             self.arguments = _plain(self.tool, edited)
@@ -122,60 +123,62 @@ class _ToolExecution:
         if self.tool.preflight is None:
             return
         try:
-            said = await self.ask(self.tool.preflight, json.loads(json.dumps(self.arguments)), what="preflight")
+            reply = await self.ask(self.tool.preflight, json.loads(json.dumps(self.arguments)), stage="preflight")
         except RlmError:
             raise
         except Exception as problem:  # noqa: BLE001 - a host's code; it fails closed
             error = failure_of(problem, f"{self.tool.id}: preflight, ")
             raise ToolError("preflight_failed", error["message"], error["detail"]) from None
-        if isinstance(said, RlmError):
-            raise said
-        if isinstance(said, Mapping):
-            raise Failure({"phase": "tool", "kind": "preflight_refused", "message": "refused", "detail": {}, **said})
-        if said is not None:
-            what = f"preflight gave {type(said).__name__}; None or an error is wanted"
-            raise ToolError("preflight_failed", f"{self.tool.id}: {what}", {"tool": self.tool.id})
+        if isinstance(reply, RlmError):
+            raise reply
+        if isinstance(reply, Mapping):
+            raise Failure({"phase": "tool", "kind": "preflight_refused", "message": "refused", "detail": {}, **reply})
+        if reply is not None:
+            reason = f"preflight returned {type(reply).__name__}; return None or an error"
+            raise ToolError("preflight_failed", f"{self.tool.id}: {reason}", {"tool": self.tool.id})
 
-    async def ask(self, function: Callable[..., Any], *arguments: Any, what: str) -> Any:
-        """What a host's callable says, sync or async, before the deadline. Raises: what it raises."""
-        name = f"{self.tool.id}, {what}"
-        self._in_time(what)
+    async def ask(self, function: Callable[..., Any], *arguments: Any, stage: str) -> Any:
+        """Return the reply of a host's callable, sync or async, before the deadline; its exception is raised."""
+        name = f"{self.tool.id}, {stage}"
+        self._check_deadline(stage)
         work: ToolWork
         if is_async(function):
             work = LoopWork(name, lambda: function(*arguments))
         else:
             work = ThreadWork(name, lambda: function(*arguments))
-        await self._run(work, self.deadline, what)
-        said = work.answer()
-        if not hasattr(said, "__await__"):
-            return said
-        work = LoopWork(name, lambda: said)
-        await self._run(work, self.deadline, what)
+        await self._run(work, self.deadline, stage)
+        reply = work.answer()
+        if not hasattr(reply, "__await__"):
+            return reply
+        work = LoopWork(name, lambda: reply)
+        await self._run(work, self.deadline, stage)
         return work.answer()
 
-    def _in_time(self, what: str) -> None:
+    def _check_deadline(self, stage: str) -> None:
         if anyio.current_time() >= self.deadline:
-            raise self._timeout(what, self.deadline)
+            raise self._timeout(stage, self.deadline)
 
-    async def _run(self, work: ToolWork, until: float, what: str) -> None:
+    async def _run(self, work: ToolWork, until: float, stage: str) -> None:
         if not await self.workers.run(work, until):
             self.abandoned = not work.done.is_set()
-            raise self._timeout(what, until)
+            raise self._timeout(stage, until)
 
-    def _timeout(self, what: str, until: float) -> ToolError:
-        limit = self.tool.time_limit if what == "handler" and until < self.deadline else None
-        said = f"its time limit of {limit:g} s" if limit is not None else "the deadline"
-        detail = {"tool": self.tool.id, "during": what, "time_limit": limit}
+    def _timeout(self, stage: str, until: float) -> ToolError:
+        limit = self.tool.time_limit if stage == "handler" and until < self.deadline else None
+        limit_text = f"its time limit of {limit:g} s" if limit is not None else "the deadline"
+        detail = {"tool": self.tool.id, "during": stage, "time_limit": limit}
         if self.abandoned:
-            message = f"{self.tool.id}: {what} did not end at {said}, nor when it was told to; it is left behind"
+            message = (
+                f"{self.tool.id}: {stage} did not end at {limit_text}, nor after a request to stop; it is abandoned"
+            )
             return ToolError("abandoned", message, detail)
-        return ToolError("timeout", f"{self.tool.id}: {what} did not end before {said}", detail)
+        return ToolError("timeout", f"{self.tool.id}: {stage} did not end before {limit_text}", detail)
 
     # -- the handler --------------------------------------------------------------------------------
 
     async def perform(self) -> Finished:
-        """Call the handler, and finish what it gives."""
-        self._in_time("handler")
+        """Call the handler and return its checked result."""
+        self._check_deadline("handler")
         place = self.tool.place
         work = self._work(place)
         if place is not Place.LOOP:
@@ -188,34 +191,37 @@ class _ToolExecution:
         raw = self._value(work)
         if place is not Place.LOOP:
             return raw  # type: ignore[no-any-return]
-        work = ThreadWork(f"{self.tool.id}, result", lambda: finished(self.tool, raw))
+        work = ThreadWork(f"{self.tool.id}, result", lambda: finish(self.tool, raw))
         await self._run(work, until, "result")
         return work.value()  # type: ignore[no-any-return]
 
     def _work(self, place: Place) -> ToolWork:
         tool = self.tool
-        arguments = json.loads(json.dumps(self.arguments))  # the handler may change what it gets
+        arguments = json.loads(json.dumps(self.arguments))  # the handler may change its arguments
         if place is Place.PROCESS:
             return ProcessWork(tool.id, tool, arguments)
         cancellation = Cancellation()
         if place is Place.LOOP:
             return LoopWork(tool.id, lambda: tool.handler(**tool.bind(arguments, cancellation)))
-        return ThreadWork(tool.id, lambda: _finished_in_thread(tool, arguments, cancellation), cancellation)
+        return ThreadWork(tool.id, lambda: _finish_in_thread(tool, arguments, cancellation), cancellation)
 
     def _value(self, work: ToolWork) -> Any:
         try:
             return work.value()
-        except BaseException as problem:  # noqa: BLE001 - whatever a handler raised
+        except BaseException as problem:  # noqa: BLE001 - a handler may raise anything
             error = failure_of(problem, f"{self.tool.id}: ")
             raise Failure({**error, "detail": {"tool": self.tool.id, **error["detail"]}}) from None
 
 
-def _finished_in_thread(tool: Tool, arguments: dict[str, Any], cancellation: Cancellation) -> Finished:
-    return finished(tool, tool.handler(**tool.bind(arguments, cancellation)))
+def _finish_in_thread(tool: Tool, arguments: dict[str, Any], cancellation: Cancellation) -> Finished:
+    return finish(tool, tool.handler(**tool.bind(arguments, cancellation)))
 
 
 def _plain(tool: Tool, arguments: Any) -> Any:
-    """A private copy of arguments, which must be JSON; a number that is none is for a preflight that asked for it."""
+    """Return a private copy of the arguments, which must be JSON.
+
+    NaN and infinity pass only to a tool with ``preflight_enforces``: its preflight refuses them.
+    """
     try:
         text = json.dumps(arguments, ensure_ascii=False, allow_nan=bool(tool.preflight_enforces))
         size = len(text.encode("utf-8"))
@@ -223,11 +229,11 @@ def _plain(tool: Tool, arguments: Any) -> Any:
         depth = _depth(copy)
     except (TypeError, ValueError, RecursionError) as problem:
         raise ToolError(
-            "invalid_arguments", f"{tool.id}: the arguments are no JSON data: {problem}", {"tool": tool.id, "path": ""}
+            "invalid_arguments", f"{tool.id}: the arguments are not JSON data: {problem}", {"tool": tool.id, "path": ""}
         ) from None
     if size > MAX_ARGUMENT_BYTES or depth > MAX_ARGUMENT_DEPTH:
-        what = f"{size:,} bytes, {depth} levels; at most {MAX_ARGUMENT_BYTES:,} and {MAX_ARGUMENT_DEPTH}"
-        raise ToolError("invalid_arguments", f"{tool.id}: arguments of {what}", {"tool": tool.id, "path": ""})
+        sizes = f"{size:,} bytes, {depth} levels; at most {MAX_ARGUMENT_BYTES:,} and {MAX_ARGUMENT_DEPTH}"
+        raise ToolError("invalid_arguments", f"{tool.id}: arguments of {sizes}", {"tool": tool.id, "path": ""})
     return copy
 
 

@@ -1,7 +1,7 @@
-"""The values of ``format`` that JSON Schema 2020-12 names (section 7.3), checked by RE2 and the standard library.
+"""Checks of the ``format`` values of JSON Schema 2020-12 (section 7.3), by RE2 and the standard library.
 
-``jsonschema`` checks most of them only where further packages are installed, and then silently lets everything
-through. A name that the specification does not know is no constraint, as it says.
+``jsonschema`` checks most formats only if further packages are installed; without them every value passes silently.
+The specification says that an unknown format is no constraint.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _RELATIVE = (
 
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIME = r"^[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:[zZ]|[+-][0-9]{2}:[0-9]{2})$"
-# RFC 3339, appendix A: no unit may be left out between two that are there
+# RFC 3339, appendix A: no unit between two written units may be left out
 _DURATION = r"^P(?:[0-9]+W|(?:{date}(?:T{time})?|T{time}))$".replace(
     "{date}", r"(?:[0-9]+D|[0-9]+M(?:[0-9]+D)?|[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?)"
 ).replace("{time}", r"(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)")
@@ -87,7 +87,7 @@ def _ipv6(text: str) -> bool:
 
 
 def _hostname(text: str) -> bool:
-    """RFC 1123; labels that begin with ``xn--`` must be what IDNA makes of something."""
+    """Return whether the text is a host name of RFC 1123; labels that begin with ``xn--`` must be valid IDNA."""
     return 0 < len(text) <= 253 and all(search(_LABEL)(label) and _is_label(label) for label in text.split("."))
 
 

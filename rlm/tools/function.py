@@ -1,4 +1,4 @@
-"""Python functions as tools: ``@rlm.tool`` reads a name, a description and a JSON Schema off the function."""
+"""Python functions as tools. ``@rlm.tool`` takes the name, description and JSON Schema from the function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Effect", "Place", "ResultForm", "Tool", "as_tool", "binder_of", "sch
 
 
 class ToolOptions(TypedDict, total=False):
-    """What ``@rlm.tool`` takes: see ``rlm.Tool``."""
+    """The options of ``@rlm.tool``; ``rlm.Tool`` describes them."""
 
     name: str | None
     description: str | None
@@ -41,16 +41,18 @@ def tool(function: Callable[..., Any], /) -> Tool: ...
 @overload
 def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(function: Any = None, /, **options: Unpack[ToolOptions]) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Make a tool of a function, as ``@rlm.tool`` or ``@rlm.tool(effect="read")``.
+    """Return a tool made of a function, for example with ``@rlm.tool`` or ``@rlm.tool(effect="read")``.
 
-    The options are fields of ``rlm.Tool``. Where they are not given, ``name`` and ``description`` are the function's
-    own, ``schema`` is read off its signature, and ``effect`` is ``write``; further ``result_schema``, ``capability``,
-    ``isolated``, ``time_limit``, ``max_result_bytes``, ``projection``, ``preflight``, ``preflight_enforces`` and
-    ``environment``.
+    Args:
+        function: the handler.
+        options: fields of ``rlm.Tool``. By default ``name`` and ``description`` are the function's own, ``schema``
+            comes from its signature, and ``effect`` is ``write``. The other options are ``result_schema``,
+            ``capability``, ``isolated``, ``time_limit``, ``max_result_bytes``, ``projection``, ``preflight``,
+            ``preflight_enforces`` and ``environment``.
 
     Raises:
         ConfigurationError: ``unknown_option``, ``unknown_effect``, ``unknown_projection``, ``invalid_tool``;
-            ``no_schema`` where a parameter has no JSON form.
+            ``no_schema`` if a parameter has no JSON form.
     """
     for option in options.keys() - OPTIONS:
         raise ConfigurationError(
@@ -58,21 +60,21 @@ def tool(function: Any = None, /, **options: Unpack[ToolOptions]) -> Tool | Call
             f"@rlm.tool has no option {option!r}{did_you_mean(option, OPTIONS)}",
             {"option": option},
         )
-    given: dict[str, Any] = {"effect": Effect.WRITE, **options}
-    given["effect"] = member_of(Effect, given["effect"], "unknown_effect", "effect")
+    fields: dict[str, Any] = {"effect": Effect.WRITE, **options}
+    fields["effect"] = member_of(Effect, fields["effect"], "unknown_effect", "effect")
 
     def make(function: Callable[..., Any]) -> Tool:
-        described = given.get("description") or getattr(function, "__doc__", None) or ""
+        description = fields.get("description") or getattr(function, "__doc__", None) or ""
         own = {
-            "name": given.get("name") or _name_of(function),
-            "description": inspect.cleandoc(instance("description", described, str)),
-            "schema": given.get("schema") or schema_of(function),
-            "typed": given.get("schema") is None,
+            "name": fields.get("name") or _name_of(function),
+            "description": inspect.cleandoc(instance("description", description, str)),
+            "schema": fields.get("schema") or schema_of(function),
+            "typed": fields.get("schema") is None,
         }
-        made = Tool(handler=function, **{**given, **own})
+        item = Tool(handler=function, **{**fields, **own})
         if "time_limit" in options:
-            made.warn_of_thread(stacklevel=2)
-        return made
+            item.warn_of_thread(stacklevel=2)
+        return item
 
     if function is not None and not callable(function):
         option = "effect" if function in list(Effect) else "name"
@@ -90,12 +92,12 @@ def _short(item: object) -> str:
 def _name_of(function: Callable[..., Any]) -> str:
     name = getattr(function, "__name__", "")
     if not name.isidentifier():  # a lambda, a partial
-        raise ConfigurationError("invalid_tool", f"{function!r} has no name: rlm.tool(name=...)(function)")
+        raise ConfigurationError("invalid_tool", f"{function!r} has no name: write rlm.tool(name=...)(function)")
     return str(name)
 
 
 def tool_unit(item: Any, **host: Any) -> Unit:
-    """The unit of a tool or a plain function; ``host`` are further fields of the unit."""
+    """Return the unit of a tool or a plain function. ``host`` holds further fields of the unit."""
     item = as_tool(item)
     own: dict[str, Any] = {"provenance": Provenance(source="function"), "trust": item.trust}
     if item.capability != item.id:
@@ -104,9 +106,10 @@ def tool_unit(item: Any, **host: Any) -> Unit:
 
 
 def as_tool(item: Any) -> Tool:
-    """A tool as it is, or one made of a plain function.
+    """Return the tool itself, or a tool made of a plain function.
 
-    Raises: ConfigurationError ``not_a_tool``.
+    Raises:
+        ConfigurationError: ``not_a_tool``.
     """
     if isinstance(item, Tool):
         return item

@@ -1,4 +1,4 @@
-"""The grant: what one run may invoke, at which authority, and who approves. A child's is never wider."""
+"""The grant: the tools that one run may invoke, its authority and its approver. A child's grant is never wider."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ _SAME: Any = object()
 
 @dataclass(frozen=True)
 class Grant:
-    """What a run may do with tools.
+    """The permissions of a run over tools.
 
     Args:
-        capabilities: patterns over capabilities, as in ``rlm.Policy``; None covers what the host itself registered
-            and nothing that was imported.
-        effects: the effects that are admitted at all.
-        authority: says ``allow``, ``deny`` or ``ask`` (or a tier to ask at) of each call, sync or async; or one of
-            these words for all. It fails closed: an exception denies.
-        approve: is asked where the authority asks, sync or async; None refuses what would have to be asked.
-        ceiling: the highest tier that may be asked for; None asks for nothing, and denies instead.
+        capabilities: patterns over capabilities, as in ``rlm.Policy``; for example ``{"tool:*"}``. None covers the
+            host's own tools and no imported tool.
+        effects: the admitted effects.
+        authority: a sync or async function that returns ``allow``, ``deny``, ``ask`` or a tier to ask at for each
+            call; or one of these words for all calls. It fails closed: an exception denies.
+        approve: a sync or async function that the runtime calls if the authority asks; None refuses such calls.
+        ceiling: the highest tier that may be asked for; None asks for nothing and denies instead.
 
-    Raises: ConfigurationError ``invalid_grant``, ``invalid_decision``.
+    Raises:
+        ConfigurationError: ``invalid_grant``, ``invalid_decision``.
     """
 
     capabilities: frozenset[str] | None = None
@@ -52,8 +53,8 @@ class Grant:
             value = getattr(self, name)
             if name == "effects" or value is not None:
                 object.__setattr__(self, name, _strings(name, value))
-        object.__setattr__(self, "effects", frozenset(_word(Effect, effect) for effect in self.effects))
-        object.__setattr__(self, "ceiling", None if self.ceiling is None else _word(AuthorityLevel, self.ceiling))
+        object.__setattr__(self, "effects", frozenset(_member(Effect, effect) for effect in self.effects))
+        object.__setattr__(self, "ceiling", None if self.ceiling is None else _member(AuthorityLevel, self.ceiling))
         if self.approve is not None and not callable(self.approve):
             raise ConfigurationError("invalid_grant", f"approve {self.approve!r} cannot be called")
         if not self.authorities:
@@ -61,16 +62,16 @@ class Grant:
 
     @classmethod
     def of(cls, policy: Policy, **fields: Any) -> Grant:
-        """The grant with a policy's capabilities; ``fields`` are further fields of the grant."""
+        """Return a grant with the policy's capabilities. ``fields`` are further fields of the grant."""
         instance("policy", policy, Policy)
         return cls(capabilities=policy.capabilities, **fields)
 
     def begun(self) -> Grant:
-        """The same grant for a new run: nothing is remembered in it."""
+        """Return the same grant for a new run, without remembered approvals."""
         return replace(self, remembered=set())
 
     def covers(self, tool: Tool) -> bool:
-        """Whether the tool may be invoked at all."""
+        """Return whether the grant lets the run invoke the tool at all."""
         if self.capabilities is None:
             return tool.trust is Trust.HOST
         return any(covers(pattern, tool.capability) for pattern in self.capabilities)
@@ -83,24 +84,26 @@ class Grant:
         authority: Authority | AuthorityCallable | str = _SAME,
         ceiling: AuthorityLevel | str | None = _SAME,
     ) -> Grant:
-        """A child's grant: what is not given stays; what is given may only take away.
+        """Return a child's grant. An argument may only narrow the grant; a missing one keeps the parent's value.
 
-        An authority given here is asked after this grant's own, and the stricter word counts. The approver is the
-        same; what it remembers is shared, for it is the same run.
+        The parent's authorities and ``authority`` all decide, and the strictest decision counts. For example, a child
+        with ``effects={"read"}`` cannot write. Parent and child share the approver and the remembered approvals,
+        because they belong to one run.
 
-        Raises: ConfigurationError ``wider_than_parent``.
+        Raises:
+            ConfigurationError: ``wider_than_parent``.
         """
         fields: dict[str, Any] = {}
         if capabilities is not _SAME:
             child = None if capabilities is None else _strings("capabilities", capabilities)
             fields["capabilities"] = self._subset(child)
         if effects is not _SAME:
-            fields["effects"] = frozenset(_word(Effect, effect) for effect in _strings("effects", effects))
+            fields["effects"] = frozenset(_member(Effect, effect) for effect in _strings("effects", effects))
             wider = sorted(effect.value for effect in fields["effects"] - self.effects)
             if wider:
                 raise _wider("effects", wider)
         if ceiling is not _SAME:
-            fields["ceiling"] = None if ceiling is None else _word(AuthorityLevel, ceiling)
+            fields["ceiling"] = None if ceiling is None else _member(AuthorityLevel, ceiling)
             if _height(fields["ceiling"]) > _height(self.ceiling):
                 raise _wider("ceiling", [str(ceiling)])
         if authority is not _SAME:
@@ -112,12 +115,12 @@ class Grant:
         return child
 
 
-def _strings(name: str, given: Any) -> frozenset[str]:
-    if isinstance(given, str):
-        raise ConfigurationError("invalid_grant", f"{name}: a set of strings is wanted: write {{{given!r}}}")
-    items = tuple(given) if isinstance(given, Iterable) else (given,)
-    if not isinstance(given, Iterable) or not all(isinstance(item, str) for item in items):
-        raise ConfigurationError("invalid_grant", f"{name}: a set of strings is wanted, not {given!r}")
+def _strings(name: str, value: Any) -> frozenset[str]:
+    if isinstance(value, str):
+        raise ConfigurationError("invalid_grant", f"{name} must be a set of strings: write {{{value!r}}}")
+    items = tuple(value) if isinstance(value, Iterable) else (value,)
+    if not isinstance(value, Iterable) or not all(isinstance(item, str) for item in items):
+        raise ConfigurationError("invalid_grant", f"{name} must be a set of strings, not {value!r}")
     return frozenset(items)
 
 
@@ -126,15 +129,17 @@ def _callable(authority: Any) -> Callable[..., Any]:
         decision_of(authority)
         return Authority(**{effect.value: authority for effect in Effect})
     if not callable(authority):
-        raise ConfigurationError("invalid_grant", f"authority {authority!r} is no callable and no word of one")
+        raise ConfigurationError(
+            "invalid_grant", f"authority {authority!r} must be callable, or one of the verdicts and tiers"
+        )
     return authority  # type: ignore[no-any-return]
 
 
-def _word(words: Any, given: Any) -> Any:
-    if not isinstance(given, str) or given not in words._value2member_map_:
-        hint = did_you_mean(str(given), list(words))
-        raise ConfigurationError("invalid_grant", f"{given!r} is none of {', '.join(words)}{hint}")
-    return words(given)
+def _member(members: Any, value: Any) -> Any:
+    if not isinstance(value, str) or value not in members._value2member_map_:
+        hint = did_you_mean(str(value), list(members))
+        raise ConfigurationError("invalid_grant", f"{value!r} is none of {', '.join(members)}{hint}")
+    return members(value)
 
 
 def _height(tier: AuthorityLevel | None) -> int:

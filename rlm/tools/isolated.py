@@ -1,8 +1,8 @@
-"""An isolated call: the handler in a process of its own group, JSON in and out, killed at the limit.
+"""Isolated calls: the handler runs in a process group of its own and is killed at the time limit.
 
-It limits time, not authority: the process is the same user's, with the same files and network. Its environment holds
-nothing but what a program needs to run, and the variables that the tool names. What it starts dies with it, unless
-that makes a session of its own.
+Arguments and result pass as JSON. Isolation limits time, not authority: the process has the same user, files and
+network. Its environment holds the variables that any program requires and those that the tool names. Processes that
+the handler starts die with it, unless they start a session of their own.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from pathlib import Path
 from typing import IO, Any
 
 from rlm.errors import ToolError
-from rlm.tools.failure import Failure
-from rlm.tools.result import Finished, finished, too_large
+from rlm.tools.outcome import Failure
+from rlm.tools.result import Finished, finish, too_large
 from rlm.tools.tool import ResultForm, Tool
 from rlm.tools.work import ThreadWork
 
 CHILD = Path(__file__).with_name("child.py")
 HARMLESS = ("PATH", "HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 MAX_TRANSPORT_BYTES = 32 * 1024 * 1024
-ROOM_FOR_ERRORS = 64 * 1024
-LOOK_MILLISECONDS = 50
+ERROR_BYTES = 64 * 1024
+POLL_MILLISECONDS = 50
 CHUNK = 65_536
 
 
@@ -50,7 +50,7 @@ class ProcessWork(ThreadWork):
     def _talk(self) -> Finished:
         with self._guard:
             if self._cancellation:
-                raise Failure({})  # nobody waits for it
+                raise Failure({})  # the call was stopped before its start
             process = self._process = subprocess.Popen(
                 [sys.executable, "-I", "-X", "utf8", str(CHILD)],
                 stdin=subprocess.PIPE,
@@ -59,7 +59,7 @@ class ProcessWork(ThreadWork):
                 start_new_session=True,
             )
         try:
-            line = self._asked(process)
+            line = self._exchange(process)
         finally:
             with self._guard:
                 _kill(process)
@@ -70,7 +70,7 @@ class ProcessWork(ThreadWork):
                     _open(pipe).close()
         return self._answer(line, code)
 
-    def _asked(self, process: subprocess.Popen[bytes]) -> bytes:
+    def _exchange(self, process: subprocess.Popen[bytes]) -> bytes:
         full = self._tool.projection is ResultForm.FULL
         limit = self._tool.max_result_bytes if full else MAX_TRANSPORT_BYTES
         call = {
@@ -81,22 +81,22 @@ class ProcessWork(ThreadWork):
             "arguments": self._arguments,
             "limit": limit,
         }
-        with contextlib.suppress(BrokenPipeError):  # it died at once: there will be no answer
+        with contextlib.suppress(BrokenPipeError):  # the process died at once: there will be no answer
             _open(process.stdin).write(json.dumps(call).encode() + b"\n")
             _open(process.stdin).flush()
-        return self._read(process, limit + ROOM_FOR_ERRORS)
+        return self._read(process, limit + ERROR_BYTES)
 
     def _read(self, process: subprocess.Popen[bytes], bound: int) -> bytes:
-        """The answer up to its newline; less where the process ends before.
+        """Return the answer up to its newline, or a part of it if the process ends before.
 
-        The end of the pipe is not enough to go by: something that the process started may hold it.
+        The end of the pipe does not show the end of the process: a subprocess of the handler may hold the pipe.
         """
         pipe = _open(process.stdout).fileno()
         ready = select.poll()
         ready.register(pipe, select.POLLIN)
         data = bytearray()
         while not data.endswith(b"\n"):
-            if ready.poll(LOOK_MILLISECONDS):
+            if ready.poll(POLL_MILLISECONDS):
                 chunk = os.read(pipe, CHUNK)
                 data += chunk
                 if len(data) > bound:
@@ -117,22 +117,24 @@ class ProcessWork(ThreadWork):
             raise Failure(answer["error"])
         if "bytes" in answer:
             raise too_large(self._tool, answer["bytes"])
-        return finished(self._tool, answer["value"])
+        return finish(self._tool, answer["value"])
 
 
 def environment(tool: Tool) -> dict[str, str]:
-    """The variables that an isolated handler gets: the harmless ones, and what the tool names."""
+    """Return the environment of an isolated handler: the harmless variables and those that the tool names."""
     return {name: os.environ[name] for name in (*HARMLESS, *tool.environment) if name in os.environ}
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill everything in the group of a process that was not waited for yet: so its id is still its own."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # nothing of it is left; macOS says it so
+    """Kill the group of a process before ``wait``: until then the system cannot reuse its id."""
+    with contextlib.suppress(
+        ProcessLookupError, PermissionError
+    ):  # the group is empty; macOS raises PermissionError then
         os.killpg(process.pid, signal.SIGKILL)
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether the process is dead; it stays a zombie, so that its group can still be killed by its id."""
+    """Return whether the process is dead. It stays a zombie, so that its group can still be killed by its id."""
     if not hasattr(os, "waitid"):
         return process.poll() is not None
     try:

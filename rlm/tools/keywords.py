@@ -1,8 +1,8 @@
-"""Keywords of JSON Schema as this library checks them: six whose usual code is unsafe or inexact, all of them counted.
+"""Replacements for six JSON Schema keywords that ``jsonschema`` checks unsafely or inexactly.
 
-``jsonschema`` matches patterns by Python's ``re``, which a pattern can keep busy for years; compares items pair by
-pair; and divides floats. A schema may also be small and its check endless (``allOf`` of ``allOf`` of ``$ref``): every
-step is counted, and the processor time of one check is bounded.
+``jsonschema`` matches patterns by Python's ``re``, and one pattern can keep that busy for years. It also compares
+items pair by pair and divides floats: for example, 0.3 is then no multiple of 0.1. A small schema can have an endless
+check (``allOf`` of ``allOf`` of ``$ref``). So every keyword counts its steps, and one check has bounded processor time.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from referencing.jsonschema import lookup_recursive_ref
 
 from rlm.tools.patterns import search
 
-STEPS_BETWEEN_LOOKS = 64
+STEPS_PER_CLOCK_READ = 64
 
 Keyword = Callable[[Any, Any, Any, Any], Any]
 
 
 class TooMuchWork(Exception):
-    """A check that took more processor time than it may."""
+    """A check exceeded its processor time."""
 
 
 _work = threading.local()
@@ -33,7 +33,7 @@ _work = threading.local()
 
 @contextmanager
 def bounded(seconds: float) -> Iterator[None]:
-    """Checks inside raise TooMuchWork once this thread has used so many seconds of processor time."""
+    """Bound checks inside: they raise TooMuchWork once this thread has used ``seconds`` of processor time."""
     _work.steps, _work.end = 0, time.thread_time() + seconds
     try:
         yield
@@ -42,11 +42,11 @@ def bounded(seconds: float) -> Iterator[None]:
 
 
 def counted(keyword: Keyword) -> Keyword:
-    """The keyword, as one step of a bounded check."""
+    """Return the keyword as one counted step of a bounded check."""
 
     def step(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
         _work.steps += 1
-        if _work.steps % STEPS_BETWEEN_LOOKS == 0 and _work.end is not None and time.thread_time() > _work.end:
+        if _work.steps % STEPS_PER_CLOCK_READ == 0 and _work.end is not None and time.thread_time() > _work.end:
             raise TooMuchWork
         return keyword(validator, value, instance, schema)
 
@@ -78,9 +78,9 @@ def additional_properties(validator: Any, value: Any, instance: Any, schema: Any
 
 def unevaluated_properties(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
     if validator.is_type(instance, "object"):
-        seen = _evaluated(validator, instance, {name: s for name, s in schema.items() if name != _UNEVALUATED})
+        evaluated = _evaluated(validator, instance, {name: s for name, s in schema.items() if name != _UNEVALUATED})
         for name, item in instance.items():
-            if name not in seen:
+            if name not in evaluated:
                 yield from _further(validator, value, name, item)
 
 
@@ -95,26 +95,26 @@ def _further(validator: Any, value: Any, name: str, item: Any) -> Iterator[Any]:
 
 
 def _evaluated(validator: Any, instance: Mapping[str, Any], schema: Any) -> set[str]:
-    """The properties that a schema looks at where the instance is valid (2020-12, section 11.3)."""
+    """Return the properties that a schema evaluates if the instance is valid (2020-12, section 11.3)."""
     if not isinstance(schema, Mapping):
         return set()
-    seen = set(schema.get("properties", {})) & set(instance)
+    evaluated = set(schema.get("properties", {})) & set(instance)
     patterns = [search(text) for text in schema.get("patternProperties", {})]
-    seen |= {name for name in instance if any(occurs(name) for occurs in patterns)}
+    evaluated |= {name for name in instance if any(occurs(name) for occurs in patterns)}
     if "additionalProperties" in schema or _UNEVALUATED in schema:
         return set(instance)
     for inner, resolver in _beside(validator, instance, schema):
-        seen |= _evaluated(validator.evolve(schema=inner, _resolver=resolver), instance, inner)
-    return seen
+        evaluated |= _evaluated(validator.evolve(schema=inner, _resolver=resolver), instance, inner)
+    return evaluated
 
 
 def _beside(validator: Any, instance: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
-    """The subschemas that hold of the same instance, each with the resolver of its place."""
+    """Yield the subschemas that the same instance satisfies, each with the resolver of its place."""
     here = validator._resolver
     targets = [here.lookup(schema[keyword]) for keyword in ("$ref", "$dynamicRef") if keyword in schema]
     targets += [lookup_recursive_ref(here)] if "$recursiveRef" in schema else []
-    for found in targets:
-        yield found.contents, found.resolver
+    for target in targets:
+        yield target.contents, target.resolver
     branches = [inner for keyword in ("allOf", "anyOf", "oneOf") for inner in schema.get(keyword, ())]
     branches += [inner for name, inner in schema.get("dependentSchemas", {}).items() if name in instance]
     if "if" in schema:
@@ -127,17 +127,17 @@ def _beside(validator: Any, instance: Mapping[str, Any], schema: Mapping[str, An
 
 def unique_items(validator: Any, value: bool, instance: Any, _: Any) -> Iterator[ValidationError]:
     if value and validator.is_type(instance, "array"):
-        seen: set[Any] = set()
+        keys: set[Any] = set()
         for place, item in enumerate(instance):
             key = _key(item)
-            if key in seen:
-                yield ValidationError("stands twice", path=[place])
+            if key in keys:
+                yield ValidationError("occurs twice", path=[place])
                 return
-            seen.add(key)
+            keys.add(key)
 
 
 def _key(value: Any) -> Any:
-    """Equal for values that JSON Schema calls equal: 1 and 1.0 are, 1 and true are not."""
+    """Return a key that is equal for equal values of JSON Schema. For example, 1 equals 1.0 and differs from true."""
     if isinstance(value, list):
         return ("list", *map(_key, value))
     if isinstance(value, Mapping):
@@ -146,7 +146,7 @@ def _key(value: Any) -> Any:
 
 
 def multiple_of(validator: Any, value: float, instance: Any, _: Any) -> Iterator[ValidationError]:
-    """In decimal, as it is written: 0.3 is a multiple of 0.1."""
+    """Divide in decimal, as the numbers are written: 0.3 is a multiple of 0.1."""
     if validator.is_type(instance, "number") and Fraction(str(instance)) % Fraction(str(value)) != 0:
         yield ValidationError(f"is not a multiple of {value!r}")
 

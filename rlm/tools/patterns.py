@@ -1,7 +1,8 @@
-"""Regular expressions of strangers: matched by RE2, in time linear in the text whatever the pattern says.
+"""Regular expressions of third parties, matched by RE2 in time linear in the text for every pattern.
 
-JSON Schema patterns are written for ECMA 262. What RE2 spells differently is spelled anew; what it cannot do
-(look-around, backreferences) is refused when the schema is read, never guessed at.
+JSON Schema patterns are written for ECMA 262. Escapes that RE2 spells differently are translated: for example,
+``\\u0041`` becomes ``\\x{41}``. RE2 has no look-around and no backreferences; a schema with them is refused when it
+is read.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ MAX_PROGRAM_BYTES = 1 << 20
 
 Search = Callable[[str], bool]
 
-# Escapes of ECMA 262 that RE2 spells otherwise: \u0041 \u{1F600} \cA (a pair of surrogates is one character),
+# Escapes of ECMA 262 that RE2 spells differently: \u0041 \u{1F600} \cA (a pair of surrogates is one character),
 # \p{Letter}, and \s, which means every white space there.
 _ESCAPE = re.compile(
     r"\\(?:u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -34,14 +35,15 @@ _CLASSES = dict(
 
 
 class BadPattern(ValueError):
-    """A pattern that RE2 does not take, with its reason."""
+    """RE2 does not accept the pattern; the message is its reason."""
 
 
 @functools.lru_cache(maxsize=4096)
 def search(pattern: str) -> Search:
-    """A function that says whether the pattern occurs in a text.
+    """Return a predicate: whether the pattern occurs in a text.
 
-    Raises: BadPattern, where RE2 does not take it.
+    Raises:
+        BadPattern: RE2 does not accept the pattern.
     """
     import re2
 
@@ -54,8 +56,8 @@ def search(pattern: str) -> Search:
     try:
         compiled = re2.compile(_in_re2(pattern), options)
     except re2.error as problem:
-        said = problem.args[0] if problem.args else "refused"
-        raise BadPattern(said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)) from None
+        reason = problem.args[0] if problem.args else "refused"
+        raise BadPattern(reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)) from None
     except UnicodeEncodeError:
         raise BadPattern("not valid Unicode") from None
 
@@ -71,7 +73,7 @@ def search(pattern: str) -> Search:
 def _in_re2(pattern: str) -> str:
     inside = False
 
-    def spelled(part: re.Match[str]) -> str:
+    def translate(part: re.Match[str]) -> str:
         nonlocal inside
         if part["bracket"]:
             inside = part["bracket"] == "[" or (inside and part["bracket"] != "]")
@@ -83,7 +85,7 @@ def _in_re2(pattern: str) -> str:
             return spaces.get(part["other"], part[0])
         return f"\\x{{{_code(part):x}}}"
 
-    return _ESCAPE.sub(spelled, pattern)
+    return _ESCAPE.sub(translate, pattern)
 
 
 def _code(escape: re.Match[str]) -> int:

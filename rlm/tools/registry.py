@@ -1,4 +1,4 @@
-"""The registry: every tool that a host can execute, by id. What a model is shown is no business of it."""
+"""The registry: every tool that a host can execute, by id. It does not decide which tools a model sees."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rlm.tools.tool import DEFAULT_TIME_LIMIT, Tool
 
 
 class Registry:
-    """Tools by id, in the order in which they were added. Safe in threads; a batch is added whole or not at all.
+    """Tools by id, in the order of their addition. It is thread-safe. A batch is added whole or not at all.
 
     Args:
         tools: functions made with ``@rlm.tool``, or plain functions.
@@ -44,36 +44,45 @@ class Registry:
 
     @property
     def revision(self) -> int:
-        """Grows with every change."""
+        """Return a number that grows with every change."""
         return self._revision
 
     def add(self, *tools: Any) -> None:
         """Add tools.
 
         Raises:
-            ConfigurationError: ``duplicate_tool``; ``invalid_schema`` and ``not_importable`` for a tool that could not
-                be executed; ``not_a_tool``.
+            ConfigurationError: ``duplicate_tool``; ``invalid_schema`` and ``not_importable`` for a tool that cannot
+                run; ``not_a_tool``.
         """
-        made = _made(tools)
+        items = _checked_tools(tools)
         with self._guard:
-            for item in made:
+            for item in items:
                 if item.id in self._tools:
                     raise ConfigurationError(
                         "duplicate_tool", f"{item.id} is registered; to change it, call replace", {"tool": item.id}
                     )
-            self._put(made)
+            self._put(items)
 
     def replace(self, *tools: Any) -> None:
-        """Put tools in the place of those with the same ids, which must be there. Raises: as ``add``; ToolError."""
-        made = _made(tools)
+        """Replace registered tools with the same ids.
+
+        Raises:
+            ConfigurationError: as ``add``.
+            ToolError: ``unknown_tool``, if an id is not registered.
+        """
+        items = _checked_tools(tools)
         with self._guard:
-            for item in made:
+            for item in items:
                 if item.id not in self._tools:
                     raise self._unknown(item.id)
-            self._put(made)
+            self._put(items)
 
     def remove(self, *names: str) -> None:
-        """Remove tools, by id or bare name. Raises: ToolError, and then removes nothing."""
+        """Remove tools, by id or bare name.
+
+        Raises:
+            ToolError: a name is unknown or ambiguous; then nothing is removed.
+        """
         with self._guard:
             ids = [self.lookup(name).id for name in names]
             for id in dict.fromkeys(ids):
@@ -81,21 +90,22 @@ class Registry:
             self._revision += 1
 
     def lookup(self, name: str) -> Tool:
-        """The tool of an id, ``tool:name`` or ``mcp_tool:server/name``, or of a name that only one tool has.
+        """Return the tool with an id, such as ``tool:name`` or ``mcp_tool:server/name``, or with a unique bare name.
 
-        Raises: ToolError ``unknown_tool``, ``ambiguous_tool``.
+        Raises:
+            ToolError: ``unknown_tool``, ``ambiguous_tool``.
         """
-        found = self._matches(instance("name", name, str))
-        if len(found) > 1:
-            ids = [item.id for item in found]
+        matches = self._matches(instance("name", name, str))
+        if len(matches) > 1:
+            ids = [item.id for item in matches]
             may_be = named(ids, joined=" or ")
             raise ToolError("ambiguous_tool", f"{name!r} may be {may_be}: write the id", {"name": name, "tools": ids})
-        if not found:
+        if not matches:
             raise self._unknown(name)
-        return found[0]
+        return matches[0]
 
     def units(self, **host: Any) -> list[Unit]:
-        """The units of all tools, for a catalog; ``host`` are further fields of each unit. No handler is in them."""
+        """Return the units of all tools, without handlers, for a catalog. ``host`` are further fields of each unit."""
         return [tool_unit(item, **host) for item in self]
 
     def _put(self, tools: list[Tool]) -> None:
@@ -113,14 +123,14 @@ class Registry:
         return ToolError("unknown_tool", f"no tool {name!r} is registered{did_you_mean(name, known)}", {"name": name})
 
 
-def _made(tools: Iterable[Any]) -> list[Tool]:
-    made = [as_tool(item) for item in tools]
-    seen: set[str] = set()
-    for item in made:
-        if item.id in seen:
-            raise ConfigurationError("duplicate_tool", f"{item.id} stands twice in one batch", {"tool": item.id})
-        seen.add(item.id)
+def _checked_tools(tools: Iterable[Any]) -> list[Tool]:
+    items = [as_tool(item) for item in tools]
+    ids: set[str] = set()
+    for item in items:
+        if item.id in ids:
+            raise ConfigurationError("duplicate_tool", f"{item.id} occurs twice in one batch", {"tool": item.id})
+        ids.add(item.id)
         item.check()
         if item.time_limit != DEFAULT_TIME_LIMIT:
             item.warn_of_thread(stacklevel=3)
-    return made
+    return items

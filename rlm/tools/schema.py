@@ -1,8 +1,8 @@
-"""JSON Schema: read once, with every keyword that it has, and applied to arguments and results.
+"""JSON Schema: a schema is read once with all its keywords, then checks arguments and results.
 
-The dialect is Draft 2020-12 unless ``$schema`` names draft 4, 6, 7 or 2019-09. A schema is bounded in size and depth,
-refers to nothing outside itself (nothing is ever fetched), and its patterns are RE2's: a stranger's schema can be
-wrong, but it can neither reach out nor keep the processor busy.
+The dialect is Draft 2020-12 unless ``$schema`` names draft 4, 6, 7 or 2019-09. A schema is bounded in size and depth.
+It refers to nothing outside itself, so nothing is ever fetched. RE2 matches its patterns. A third party's schema can
+therefore be wrong, but it cannot open a connection or keep the processor busy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_CACHED = 1024
 MAX_PROBLEMS = 32
 MAX_SHOWN = 200
 
-_AS_BEFORE = {"dependencies": validators.Draft7Validator.VALIDATORS["dependencies"]}  # newer drafts let it stand
+_OLD_KEYWORDS = {"dependencies": validators.Draft7Validator.VALIDATORS["dependencies"]}  # newer drafts still allow it
 _UNKNOWN = ({"additionalProperties": False}, {"unevaluatedProperties": False})
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _IN_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
@@ -41,10 +41,10 @@ _IN_PLACE = ("not", "if", "then", "else")
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Where a value is not what its schema says.
+    """A place in a value that breaks the schema.
 
-    ``path`` is ``items[0].name``, empty for the whole; ``expected`` is the keyword that failed, with its value;
-    ``got`` is the value there, cut where it is long; ``missing`` says that nothing stands there.
+    ``path`` is the place, such as ``items[0].name``; it is empty for the whole value. ``expected`` is the keyword that
+    failed, with its value. ``got`` is the value at the place, shortened if it is long. ``missing``: there is no value.
     """
 
     path: str
@@ -62,23 +62,23 @@ class Mismatch:
         return f"{where}expected {_short(self.expected)}, got {_short(self.got)}{self.hint}"
 
     def to_dict(self) -> dict[str, Any]:
-        """As data: ``path``, ``expected``, and ``got`` or ``missing``."""
-        found = {"missing": True} if self.missing else {"got": self.got}
-        return {"path": self.path, "expected": self.expected, **found}
+        """Return JSON data: ``path``, ``expected``, and ``got`` or ``missing``."""
+        actual = {"missing": True} if self.missing else {"got": self.got}
+        return {"path": self.path, "expected": self.expected, **actual}
 
 
 class Check:
-    """A schema that was read: ``problem(value)`` says what is wrong with a value, ``errors(value)`` all that is."""
+    """The check of one schema. ``problem(value)`` returns the first mismatch, ``errors(value)`` all errors."""
 
     def __init__(self, schema: Any) -> None:
         self._validator = _validator(schema)
 
     def problem(self, value: Any, seconds: float = ARGUMENT_SECONDS) -> Mismatch | None:
-        """The first thing that is wrong, or None.
+        """Return the first mismatch, or None.
 
         Args:
             value: JSON data.
-            seconds: processor time that the check may take.
+            seconds: limit of processor time.
         """
         try:
             with bounded(seconds):
@@ -87,7 +87,7 @@ class Check:
             return Mismatch("", {"check": "one that ends in time"}, _clipped(value))
 
     def errors(self, value: Any, seconds: float = ARGUMENT_SECONDS) -> list[ValidationError] | None:
-        """All that is wrong, as ``jsonschema`` says it; None where the check does not end in time."""
+        """Return all errors of ``jsonschema``, or None if the check does not end in time."""
         try:
             with bounded(seconds):
                 return list(self._validator.iter_errors(value))
@@ -103,7 +103,11 @@ class Check:
 
 
 def check_of(schema: Any, subject: str) -> Check:
-    """The check of a schema, made once for each digest.
+    """Return the check of a schema. Each digest has one check.
+
+    Args:
+        schema: a JSON Schema; an object or a boolean.
+        subject: the name in errors, such as a tool's id.
 
     Raises:
         ConfigurationError: ``invalid_schema``, with the subject, the place in the schema and the reason.
@@ -130,8 +134,8 @@ _checks: dict[str, Check] = {}
 class BadSchema(Exception):
     """A schema that cannot be used; ``path`` is the place in it."""
 
-    def __init__(self, what: str, path: str = "") -> None:
-        super().__init__(what)
+    def __init__(self, reason: str, path: str = "") -> None:
+        super().__init__(reason)
         self.path = path
 
 
@@ -155,7 +159,7 @@ def _dialects() -> dict[str, Any]:
     }
     made = {}
     for name, dialect in known.items():
-        keywords: dict[str, Any] = {**_AS_BEFORE, **dialect.VALIDATORS}
+        keywords: dict[str, Any] = {**_OLD_KEYWORDS, **dialect.VALIDATORS}
         keywords = {word: counted(OWN.get(word, check)) for word, check in keywords.items()}
         made[name] = (dialect, validators.extend(dialect, keywords))  # type: ignore[no-untyped-call]
     return made
@@ -166,16 +170,16 @@ _DIALECTS = _dialects()
 
 
 def _validator(schema: Any) -> Any:
-    """A validator for one schema, everything about it checked."""
+    """Check a schema and return its validator."""
     if isinstance(schema, bool):
         return _DIALECTS[DEFAULT_DIALECT][1](schema, registry=Registry())
     if not isinstance(schema, Mapping):
-        raise BadSchema("an object is wanted")
+        raise BadSchema("a schema must be an object")
     root = dict(schema)
-    named = root.pop("$schema", DEFAULT_DIALECT)  # below, it would choose a validator of its own
+    named = root.pop("$schema", DEFAULT_DIALECT)  # jsonschema would let it choose another validator
     plain, checked = _DIALECTS.get(_dialect_name(named), (None, None))
     if plain is None:
-        raise BadSchema(f"$schema {named!r} is no dialect that is known here")
+        raise BadSchema(f"$schema {named!r} is not a supported dialect: draft 4, 6, 7, 2019-09 or 2020-12")
     try:
         plain.check_schema(root, format_checker=_FORMATS)
     except SchemaError as problem:
@@ -195,7 +199,7 @@ def _reason(problem: SchemaError) -> str:
         try:
             search(str(problem.instance))
         except BadPattern as bad:
-            return f"pattern {problem.instance!r} is not one that RE2 takes: {bad}"
+            return f"pattern {problem.instance!r} is not accepted by RE2: {bad}"
     if problem.path and problem.path[-1] == "type" and isinstance(problem.instance, str):
         meant = _PYTHON_TYPES.get(problem.instance)
         hint = f"; did you mean {meant!r}?" if meant else did_you_mean(problem.instance, _TYPES)
@@ -215,31 +219,31 @@ _PYTHON_TYPES = {
     "any": "object",
     "text": "string",
 }
-"""Names of types that people write in a schema, and what JSON Schema calls them."""
+"""Common wrong names of types, with the names of JSON Schema."""
 
 
 def _walk(root: dict[str, Any], dialect: Any) -> None:
-    """Look at every subschema: references stay inside, no place loops back to itself, one dialect rules."""
+    """Check every subschema: references stay inside, no reference loops back to itself, and there is one dialect."""
     specification = specification_with(dialect.META_SCHEMA.get("$schema") or dialect.META_SCHEMA["id"])
     top = specification.create_resource(root)
     waiting: list[tuple[Any, Any]] = [(root, Registry().resolver_with_root(top))]
-    seen: dict[int, list[int]] = {}  # the subschemas that hold of the same value
+    same_value: dict[int, list[int]] = {}  # each subschema with those that apply to the same value
     while waiting:
         schema, resolver = waiting.pop()
-        if not isinstance(schema, dict) or id(schema) in seen:
+        if not isinstance(schema, dict) or id(schema) in same_value:
             continue
         if "$schema" in schema:
-            raise BadSchema("$schema may stand at the top only")
-        same = seen[id(schema)] = [id(inner) for inner in _in_place(schema)]
+            raise BadSchema("$schema is allowed at the top only")
+        same = same_value[id(schema)] = [id(inner) for inner in _in_place(schema)]
         for word in _REFERENCES:
             if isinstance(schema.get(word), str):
-                found = _looked_up(resolver, schema[word])
-                same.append(id(found.contents))
-                waiting.append((found.contents, found.resolver))
+                target = _look_up(resolver, schema[word])
+                same.append(id(target.contents))
+                waiting.append((target.contents, target.resolver))
         inners = [*specification.create_resource(schema).subresources()]
         inners += [specification.create_resource(inner) for inner in _depending(schema)]
         waiting += [(inner.contents, resolver.in_subresource(inner)) for inner in inners]
-    _check_ends(seen)
+    _check_ends(same_value)
 
 
 def _in_place(schema: Mapping[str, Any]) -> Iterator[Any]:
@@ -256,7 +260,7 @@ def _depending(schema: Mapping[str, Any]) -> Iterator[Any]:
             yield from (inner for inner in schema[word].values() if isinstance(inner, dict))
 
 
-def _looked_up(resolver: Any, reference: str) -> Any:
+def _look_up(resolver: Any, reference: str) -> Any:
     try:
         return resolver.lookup(reference)
     except (Unresolvable, ValueError):
@@ -264,7 +268,7 @@ def _looked_up(resolver: Any, reference: str) -> Any:
 
 
 def _check_ends(same: Mapping[int, list[int]]) -> None:
-    """Raise where a schema holds of a value only if it holds of it."""
+    """Raise if a schema holds for a value only if the same schema holds for it: its check would never end."""
     done: set[int] = set()
     for start in same:
         trail = [(start, iter(same[start]))]
@@ -283,11 +287,11 @@ def _check_ends(same: Mapping[int, list[int]]) -> None:
                 trail.append((step, iter(same[step])))
 
 
-# -- telling ----------------------------------------------------------------------------------------
+# -- mismatches -------------------------------------------------------------------------------------
 
 
 def _deepest(errors: Sequence[ValidationError]) -> ValidationError:
-    """The error that says most: inside the branch of an ``anyOf`` that nearly holds, if one does."""
+    """Return the most informative error: one inside the nearest branch of an ``anyOf``, if there is such a branch."""
     error = min(errors, key=lambda error: len(error.absolute_path))
     while error.context:
         branches: dict[Any, list[ValidationError]] = {}
@@ -315,8 +319,8 @@ def _mismatch(error: ValidationError) -> Mismatch:
     got: Any = error.instance
     if error.validator == "required":
         name = next(str(name) for name in value if name not in got)
-        wanted = schema.get("properties", {}).get(name, {})
-        return Mismatch(_path([*path, name]), _clipped(wanted), None, missing=True)
+        property_schema = schema.get("properties", {}).get(name, {})
+        return Mismatch(_path([*path, name]), _clipped(property_schema), None, missing=True)
     hint = ""
     if error.validator == "additionalProperties" and value is False:
         hint = did_you_mean(str(path[-1]), schema.get("properties", {}))
@@ -333,7 +337,7 @@ def _path(parts: Any) -> str:
 
 
 def _clipped(value: Any) -> Any:
-    """The value, or the beginning of its JSON where that is long."""
+    """Return the value, or the beginning of its JSON if that is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     if len(text) <= MAX_SHOWN:
         return value

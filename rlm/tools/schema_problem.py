@@ -1,7 +1,7 @@
-"""What keeps a tool's schema from ever being used, found before the tool is registered.
+"""A quick check of tool schemas, before a tool is registered.
 
-A catalog may have many thousands of tools, and reading a schema in full takes about a millisecond. Most schemas use
-few keywords, and one look tells that these are in order; only others are read in full.
+A catalog may have many thousands of tools, and a full check of a schema takes about a millisecond. Most schemas use
+few keywords, and a shallow check is enough for these. Only other schemas are read in full.
 """
 
 from __future__ import annotations
@@ -18,8 +18,12 @@ _DEPTH = 8
 
 
 def schema_problem(unit: Unit) -> tuple[str, str] | None:
-    """The place in a tool's schema, and what is wrong there and the remedy; None where nothing is, or the unit is no
-    tool."""
+    """Return the place of a problem in a tool's schema, and the problem with its remedy.
+
+    Returns:
+        None if the schema is usable or the unit is not a tool. For example, a schema of type ``array`` is a problem
+        at ``type``.
+    """
     schema = unit.schema
     if unit.kind not in CALLABLE or not schema:
         return None
@@ -43,7 +47,7 @@ def _is_type(kind: Any) -> bool:
 
 
 def _is_ordinary(schema: Any, depth: int) -> bool:
-    """Whether one look tells that a schema is in order."""
+    """Return whether a shallow check shows that the schema is usable."""
     if type(schema) is not dict or depth > _DEPTH:
         return False
     for word, value in schema.items():

@@ -1,4 +1,4 @@
-"""Read a Python function's signature: as a JSON Schema, and as a binder of JSON arguments to a call."""
+"""Readers of a Python function's signature: one makes a JSON Schema, one binds JSON arguments to a call."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ Binder = Callable[[Mapping[str, Any], Cancellation], Arguments]
 
 
 def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """The JSON Schema of a function's parameters, closed; a ``Cancellation`` is not among them.
+    """Return the closed JSON Schema of a function's parameters, without those of type ``Cancellation``.
+
+    For example, ``def f(n: int)`` gives ``{"type": "object", "properties": {"n": {"type": "integer", ...}}, ...}``.
 
     Raises:
-        ConfigurationError: ``no_schema``, naming the function and what has no JSON form.
+        ConfigurationError: ``no_schema``, with the function and the parameter that has no JSON form.
     """
     import pydantic
 
     subject = f"function {getattr(function, '__name__', function)!r}"
     try:
         parameters = inspect.signature(function).parameters.values()
-    except ValueError as problem:  # a type or a function of C that does not say
+    except ValueError as problem:  # a type or a C function without a signature
         raise ConfigurationError("no_schema", f"{subject}: {problem}") from None
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
@@ -42,15 +44,17 @@ def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _check_no_method(function: Callable[..., Any], subject: str) -> None:
-    """Raise where a model would have to give ``self``: for a function in the body of a class."""
+    """Raise for a function in the body of a class: a model cannot pass ``self``."""
     first = next(iter(inspect.signature(function).parameters.values()), None)
     if first is not None and first.name in ("self", "cls") and first.annotation is first.empty:
         remedy = "make a tool of the method of an object: rlm.tool(object.method)"
-        raise ConfigurationError("no_schema", f"{subject}: parameter {first.name!r} is no argument of a call; {remedy}")
+        raise ConfigurationError(
+            "no_schema", f"{subject}: parameter {first.name!r} is not an argument of a call; {remedy}"
+        )
 
 
 def _without_json(function: Callable[..., Any]) -> str:
-    """Return what to say of the first parameter whose type has no JSON form; empty where each has one."""
+    """Return the error text for the first parameter without a JSON form; empty if each has one."""
     import pydantic
 
     try:
@@ -70,14 +74,17 @@ def _without_json(function: Callable[..., Any]) -> str:
 
 
 def binder_of(function: Callable[..., Any], *, typed: bool) -> Binder:
-    """What makes JSON arguments, and the cancellation where the function wants it, into the arguments of a call.
+    """Return a function that makes JSON arguments and the cancellation into the arguments of a call.
 
-    ``typed``: they become the Python values that the signature asks for; where they cannot, because a type has
-    conditions that JSON Schema does not say, the binder raises ToolError ``invalid_arguments``.
+    Args:
+        function: the handler.
+        typed: whether values are converted to the types of the signature: for example, ``"2024-01-02"`` to a date.
+            The binder then raises ToolError ``invalid_arguments`` if a type has conditions that JSON Schema cannot
+            express.
     """
-    told = cancellation_parameters(function)
+    flags = cancellation_parameters(function)
     if not typed:
-        return lambda arguments, cancellation: {**arguments, **dict.fromkeys(told, cancellation)}
+        return lambda arguments, cancellation: {**arguments, **dict.fromkeys(flags, cancellation)}
     import pydantic
     from pydantic_core import ArgsKwargs
 
@@ -85,10 +92,10 @@ def binder_of(function: Callable[..., Any], *, typed: bool) -> Binder:
 
     def bind(arguments: Mapping[str, Any], cancellation: Cancellation) -> Arguments:
         try:
-            given = adapter.validate_python(ArgsKwargs((), dict(arguments)))
+            values = adapter.validate_python(ArgsKwargs((), dict(arguments)))
         except pydantic.ValidationError as problem:
             raise _unfit(problem) from None
-        return {**given, **dict.fromkeys(told, cancellation)}
+        return {**values, **dict.fromkeys(flags, cancellation)}
 
     return bind
 
@@ -101,7 +108,7 @@ def _unfit(problem: Any) -> ToolError:
 
 
 def cancellation_parameters(function: Callable[..., Any]) -> list[str]:
-    """The parameters that want to be told when the call is over."""
+    """Return the names of the parameters of type ``Cancellation``."""
     try:
         hints = _hints(function)
     except (NameError, TypeError):
@@ -110,20 +117,20 @@ def cancellation_parameters(function: Callable[..., Any]) -> list[str]:
 
 
 def _signature_only(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with the parameters of another, less what the library fills in; it gives back its arguments."""
+    """Return a function that returns its arguments. It has the signature of ``function`` without cancellations."""
     hints = _hints(function)
     hidden = set(cancellation_parameters(function))
     signature = inspect.signature(function)
 
-    def arguments(**given: Any) -> dict[str, Any]:
-        return given
+    def arguments(**values: Any) -> dict[str, Any]:
+        return values
 
-    shown = [
+    parameters = [
         parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints.get(name, parameter.annotation))
         for name, parameter in signature.parameters.items()
         if name not in hidden
     ]
-    arguments.__signature__ = signature.replace(parameters=shown, return_annotation=Any)  # type: ignore[attr-defined]
+    arguments.__signature__ = signature.replace(parameters=parameters, return_annotation=Any)  # type: ignore[attr-defined]
     arguments.__annotations__ = {name: hint for name, hint in hints.items() if name not in {*hidden, "return"}}
     for attribute in ("__name__", "__qualname__", "__module__"):
         setattr(arguments, attribute, getattr(function, attribute, "arguments"))

@@ -1,9 +1,9 @@
-"""``solve_constraints``: finite constraint problems, solved by rules. An optional tool that a host registers.
+"""``solve_constraints``: an optional tool for finite constraint problems, solved by Prolog. A host registers it.
 
     catalog.add_tools([rlm.tools.solver.solver_tool()])
 
-The problem is JSON and is read, whole, against the closed grammar of ``prolog/rlm_problem.pl``; nothing in it is ever
-called. It reads nothing and changes nothing. Nobody is granted it who was not granted ``tool:solve_constraints``.
+The problem is JSON, and the closed grammar of ``prolog/rlm_problem.pl`` reads it whole; no part of it is ever called.
+The tool reads and changes nothing. It requires the capability ``tool:solve_constraints``.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ NAME = "solve_constraints"
 CAPABILITY = f"tool:{NAME}"
 
 INFERENCES = 20_000_000
-"""Logical inferences of one search: a second or two, and the same count on every machine. Prolog's thread is one for
-all, so that no problem may hold it for long; a search that creeps is ended after two seconds (``rlm_fd``)."""
+"""Logical inferences of one search: one or two seconds, and the same count on every machine. All calls share
+one Prolog thread, so no problem may hold it for long. A slow search ends after two seconds (``rlm_fd``)."""
 
 TIMEOUT = 60.0
-"""Seconds for one call, the wait for calls before it included."""
+"""Seconds for one call, including the wait for earlier calls."""
 
 MOST_VALUES = 100_000
 """JSON values in one problem, checked before it goes to Prolog."""
@@ -48,7 +48,7 @@ SCHEMA: dict[str, Any] = {
     "required": ["variables"],
     "additionalProperties": False,
 }
-"""The outer shape only: the rules check everything, say what is wrong where, and take fewer tokens to describe."""
+"""The outer shape only. The rules check everything and name the place of an error; their text takes fewer tokens."""
 
 DESCRIPTION = """\
 Solve a problem over integer variables exactly: scheduling, timetables, rosters, allocation, assignment, packing, \
@@ -70,12 +70,12 @@ infeasible: proved to have no solution. limit: none found in time; narrow the do
 
 
 def solver_tool() -> Tool:
-    """The tool, to be registered by a host that wants it; its unit is ``tool:solve_constraints``."""
+    """Return the tool, for a host to register. Its unit is ``tool:solve_constraints``."""
     return Tool(NAME, DESCRIPTION, SCHEMA, Effect.READ, solve_constraints)
 
 
 async def solve_constraints(**problem: Any) -> dict[str, Any]:
-    """Solve a problem; ``SCHEMA`` says how it is written. A cancelled await ends the search.
+    """Solve a problem. ``SCHEMA`` describes its form. A cancelled await ends the search.
 
     Returns:
         ``{"status": "solved", "assignment": {name: integer}}``, with an objective also ``objective`` and ``optimal``;
@@ -83,19 +83,24 @@ async def solve_constraints(**problem: Any) -> dict[str, Any]:
 
     Raises:
         ToolError: ``invalid_problem``, with ``path``, ``expected`` and ``got`` in its detail.
-        EngineError: the engine's own, such as ``cancelled``.
+        EngineError: an error of the engine, such as ``cancelled``.
     """
     args = _args(problem, INFERENCES)
     return _answer(await engine().acall("solve", args, timeout=TIMEOUT))
 
 
 def solve(problem: Mapping[str, Any], *, inferences: int = INFERENCES) -> dict[str, Any]:
-    """As ``solve_constraints``, for programs: from any thread, with a limit of one's own."""
+    """Solve a problem from any thread, as ``solve_constraints``, with a limit of the caller.
+
+    Args:
+        problem: for example ``{"variables": {"a": [0, 9]}, "maximize": "a"}``.
+        inferences: limit of logical inferences.
+    """
     return _answer(engine().call("solve", _args(problem, inferences), timeout=TIMEOUT))
 
 
 def _args(problem: Mapping[str, Any], inferences: int) -> dict[str, JsonValue]:
-    return {"problem": _Said().value(problem, 0), "inferences": inferences}
+    return {"problem": _Encoder().value(problem, 0), "inferences": inferences}
 
 
 def _answer(reply: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,8 +121,8 @@ def _invalid(path: str, expected: str, got: str) -> ToolError:
     )
 
 
-class _Said:
-    """A JSON value as the rules take it: text and objects are marked, so that no text passes for a constant."""
+class _Encoder:
+    """Encodes a JSON value for Prolog. Text and objects are marked, so that no text can act as a constant."""
 
     def __init__(self) -> None:
         self._left = MOST_VALUES

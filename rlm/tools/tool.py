@@ -1,4 +1,4 @@
-"""The tool: a host's handler, what a model may know of it, and the limits that it runs under."""
+"""The tool: a host's handler, its description for a model, and its limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _warned: set[tuple[str, str, str]] = set()
 
 
 class Effect(enum.StrEnum):
-    """What a tool does to the world."""
+    """The effect of a tool on the world."""
 
     READ = "read"
     WRITE = "write"
@@ -40,8 +40,11 @@ class Effect(enum.StrEnum):
 
 
 class ResultForm(enum.StrEnum):
-    """What is given of a result that is over its limit: nothing but an error (``full``: it must be had whole), its
-    beginning, how many items it has, or the JSON Schema of its shape."""
+    """The form of a result that is over its limit.
+
+    ``full``: no part of it, but an error. ``head``: its beginning. ``count``: the number of its items. ``schema``: the
+    JSON Schema of its shape.
+    """
 
     FULL = "full"
     HEAD = "head"
@@ -50,7 +53,7 @@ class ResultForm(enum.StrEnum):
 
 
 class Place(enum.StrEnum):
-    """Where a handler runs: on the event loop (async), in a worker thread, or in a process of its own."""
+    """The place of a handler: the event loop (async), a worker thread, or a process of its own."""
 
     LOOP = "loop"
     THREAD = "thread"
@@ -59,25 +62,30 @@ class Place(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Tool:
-    """A host's function with what a model may know of it. Calling it calls the function.
+    """A host's function with its description for a model. A call of the tool calls the function.
 
-    The handler stays here: a unit made from a tool holds the name, description and schema only.
+    The handler stays in the tool: a unit made from it holds the name, description and schema only.
 
     Args:
+        name: the tool's name, for example ``read_file``.
+        description: the text that a model reads.
         schema: the JSON Schema of the arguments, as a model sees it.
-        server: for a tool of a server; the id is then ``mcp_tool:<server>/<name>``.
-        result_schema: the JSON Schema of the result; None lets any JSON value pass.
-        capability: what a grant must cover; the id if not given.
-        isolated: whether it runs in a process of its own, which is killed at the limit. None is False, but a sync
-            handler with a time limit of its own is then warned of once: see ``warn_of_thread``.
-        time_limit: seconds that one call may take.
-        max_result_bytes: bytes of JSON that a result may have.
-        projection: what is given of a larger one.
-        preflight: called with the arguments before anything happens; it refuses by raising or returning an error.
-        preflight_enforces: JSON Pointers of keywords in ``schema`` that are shown, and that ``preflight`` answers for.
-        environment: names of environment variables that an isolated handler gets besides the harmless ones.
-        trust: who described it. A grant without capabilities covers what the host itself registered.
-        typed: whether arguments become what the handler's signature says (a date, a model) before the call.
+        effect: the effect on the world.
+        handler: the host's function.
+        server: the name of the server that offers the tool, if any; the id is then ``mcp_tool:<server>/<name>``.
+        result_schema: the JSON Schema of the result; None accepts any JSON value.
+        capability: the capability that a grant must cover; by default the id.
+        isolated: whether the handler runs in a process of its own, which is killed at the limit. None means False, and
+            a sync handler with a time limit of its own then causes one warning: see ``warn_of_thread``.
+        time_limit: limit of one call, in seconds.
+        max_result_bytes: limit of a result, in bytes of JSON.
+        projection: the form of a larger result.
+        preflight: a function that gets the arguments before the call; it refuses by raising or returning an error.
+        preflight_enforces: JSON Pointers of keywords in ``schema`` that a model sees and ``preflight`` enforces, for
+            example ``/properties/seconds/exclusiveMinimum``.
+        environment: names of environment variables for an isolated handler, in addition to the harmless ones.
+        trust: the origin of the description. A grant without capabilities covers the host's own tools only.
+        typed: whether arguments are converted to the types of the handler's signature, such as a date or a model.
 
     Raises:
         ConfigurationError: ``invalid_tool``, ``unknown_effect``, ``unknown_projection``.
@@ -117,22 +125,23 @@ class Tool:
 
     @property
     def id(self) -> str:
-        """The unit's id: ``tool:<name>``, or ``mcp_tool:<server>/<name>``."""
+        """Return the unit's id: ``tool:<name>``, or ``mcp_tool:<server>/<name>``."""
         return f"{Kind.MCP_TOOL}:{self.server}/{self.name}" if self.server else f"{Kind.TOOL}:{self.name}"
 
     @property
     def place(self) -> Place:
-        """Where the handler runs.
+        """Return the place where the handler runs.
 
-        Raises: ConfigurationError ``not_importable``, where isolation was asked for and another process cannot
-        import the handler.
+        Raises:
+            ConfigurationError: ``not_importable``, if ``isolated`` is true and another process cannot import the
+                handler.
         """
         if not self.isolated:
             return Place.LOOP if is_async(self.handler) else Place.THREAD
         if self.address is None:
             raise ConfigurationError(
                 "not_importable",
-                f"{self.id}: isolated=True needs a function that another process can import: one at the top of a"
+                f"{self.id}: isolated=True requires a function that another process can import: one at the top of a"
                 f" module that is a file, not a closure, a lambda, a bound method or part of a script; it is"
                 f" {_described(self.handler)}",
                 {"tool": self.id},
@@ -141,38 +150,46 @@ class Tool:
 
     @property
     def address(self) -> str | None:
-        """``module:qualname`` of the handler, or None where it cannot be imported by that name."""
+        """Return ``module:qualname`` of the handler, or None if it cannot be imported by that name."""
         return address_of(self.handler)
 
     @cached_property
     def arguments_check(self) -> Check:
-        """The check of arguments: the schema without what ``preflight`` enforces. Raises: ConfigurationError."""
+        """Return the check of arguments: the schema without the keywords that ``preflight`` enforces.
+
+        Raises:
+            ConfigurationError: ``invalid_schema``, ``invalid_tool``.
+        """
         from rlm.tools.schema import check_of
 
         return check_of(enforced(self.schema, self.preflight_enforces, self.id), f"{self.id}, schema")
 
     @cached_property
     def result_check(self) -> Check | None:
-        """The check of results, if they have a schema. Raises: ConfigurationError."""
+        """Return the check of results, or None without ``result_schema``.
+
+        Raises:
+            ConfigurationError: ``invalid_schema``.
+        """
         from rlm.tools.schema import check_of
 
         return None if self.result_schema is None else check_of(self.result_schema, f"{self.id}, result_schema")
 
     @cached_property
     def bind(self) -> Binder:
-        """Makes JSON arguments into the arguments of a call."""
+        """Return the function that makes JSON arguments into the arguments of a call."""
         from rlm.tools.signature import binder_of
 
         return binder_of(self.handler, typed=self.typed)
 
     def check(self) -> None:
-        """Raise where the tool could not be executed: a schema that cannot be used, a handler not importable."""
+        """Raise ConfigurationError if the tool could never run: a bad schema, or a handler that cannot be imported."""
         _ = self.arguments_check, self.result_check, self.place
 
     def warn_of_thread(self, *, stacklevel: int) -> None:
         """Warn, once for a handler, that a thread cannot be killed at the time limit.
 
-        A handler that takes an ``rlm.Cancellation`` is not warned of, nor is ``isolated=False``.
+        A handler that takes an ``rlm.Cancellation`` causes no warning, nor does ``isolated=False``.
         """
         from rlm.tools.signature import cancellation_parameters
 
@@ -202,26 +219,26 @@ class Tool:
             raise self._invalid(str(problem)) from None
         seconds: Any = self.time_limit
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
-            raise self._invalid(f"time_limit {self.time_limit!r}: a number of seconds above 0 is wanted")
+            raise self._invalid(f"time_limit {self.time_limit!r} must be a number of seconds above 0")
         size: Any = self.max_result_bytes
         if not isinstance(size, int) or self.max_result_bytes < LEAST_RESULT_BYTES:
-            raise self._invalid(f"max_result_bytes {self.max_result_bytes!r}: at least {LEAST_RESULT_BYTES} is wanted")
+            raise self._invalid(f"max_result_bytes {self.max_result_bytes!r} must be at least {LEAST_RESULT_BYTES}")
         if self.preflight is not None and not callable(self.preflight):
             raise self._invalid(f"preflight {self.preflight!r} cannot be called")
         if self.preflight_enforces and self.preflight is None:
             raise self._invalid("preflight_enforces names keywords, but there is no preflight to enforce them")
 
-    def _invalid(self, what: str) -> ConfigurationError:
-        return ConfigurationError("invalid_tool", f"tool {self.name!r}: {what}", {"tool": self.name})
+    def _invalid(self, reason: str) -> ConfigurationError:
+        return ConfigurationError("invalid_tool", f"tool {self.name!r}: {reason}", {"tool": self.name})
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Whether a call gives something to await."""
+    """Return whether a call of the function returns an awaitable."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
 def address_of(handler: Callable[..., Any]) -> str | None:
-    """``module:qualname`` under which another process finds this very function; None where it does not."""
+    """Return the ``module:qualname`` that leads another process to the same function, or None."""
     name = getattr(handler, "__module__", None)
     path = getattr(handler, "__qualname__", "")
     module = sys.modules.get(name or "")
@@ -230,28 +247,29 @@ def address_of(handler: Callable[..., Any]) -> str | None:
     spec = getattr(module, "__spec__", None)
     if spec is None or not spec.has_location:
         return None
-    found: Any = module
+    target: Any = module
     for part in path.split("."):
-        found = getattr(found, part, None)
-    if isinstance(found, Tool):
-        found = found.handler
-    return f"{name}:{path}" if found is handler else None
+        target = getattr(target, part, None)
+    if isinstance(target, Tool):
+        target = target.handler
+    return f"{name}:{path}" if target is handler else None
 
 
-def member_of(words: type[enum.StrEnum], given: Any, kind: str, field: str) -> Any:
-    if not isinstance(given, str) or given not in words._value2member_map_:
-        hint = did_you_mean(str(given), list(words))
-        raise ConfigurationError(kind, f"{field} {given!r} is none of {', '.join(words)}{hint}")
-    return words(given)
+def member_of(members: type[enum.StrEnum], value: Any, kind: str, field: str) -> Any:
+    """Return the member with a value, or raise ConfigurationError ``kind`` with the name of the field."""
+    if not isinstance(value, str) or value not in members._value2member_map_:
+        hint = did_you_mean(str(value), list(members))
+        raise ConfigurationError(kind, f"{field} {value!r} is none of {', '.join(members)}{hint}")
+    return members(value)
 
 
 def _names(tool: Tool, field: str) -> tuple[str, ...]:
-    given = getattr(tool, field)
-    if isinstance(given, str):
-        raise tool._invalid(f"{field}: a collection of strings is wanted, not one string: write [{given!r}]")
-    items = tuple(given) if isinstance(given, Iterable) else (given,)
-    if not isinstance(given, Iterable) or not all(isinstance(item, str) for item in items):
-        raise tool._invalid(f"{field} {given!r}: a collection of strings is wanted")
+    value = getattr(tool, field)
+    if isinstance(value, str):
+        raise tool._invalid(f"{field} must be a collection of strings, not one string: write [{value!r}]")
+    items = tuple(value) if isinstance(value, Iterable) else (value,)
+    if not isinstance(value, Iterable) or not all(isinstance(item, str) for item in items):
+        raise tool._invalid(f"{field} {value!r} must be a collection of strings")
     return items
 
 

@@ -1,8 +1,8 @@
-"""Host code under way: on the event loop, in a thread, or in a process; with a start, an end, and a way to end it.
+"""Running host code, on the event loop, in a thread, or in a process. Work can be started, awaited and stopped.
 
-All of it can be outlived. Work that does not end when it is told to is *abandoned*: whoever waited goes on, what it
-gives later is dropped, and its slot stays taken until it ends. Threads are daemons: an abandoned one does not keep
-the interpreter from exiting.
+Work that does not end after ``stop`` is *abandoned*: the caller goes on, a later result is dropped, and the slot stays
+taken until the work ends. For example, a thread in a long C call cannot be stopped. Threads are daemons, so an
+abandoned thread does not keep the interpreter from exiting.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from rlm.errors import exception_text
 from rlm.tools.cancellation import Cancellation, current
 
 DEFAULT_SLOTS = 32
-FAREWELL_SECONDS = (0.15, 0.1)  # together less than the half second in which a deadline must be answered
+FAREWELL_SECONDS = (0.15, 0.1)  # their sum stays below half a second, the limit for an outcome after a deadline
 
 
 class ToolWork(abc.ABC):
-    """One piece of host code. ``done`` is set on the loop; then ``result`` or ``problem`` is there."""
+    """One run of host code. When it ends, ``result`` or ``problem`` is stored and ``done`` is set on the loop."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -36,20 +36,20 @@ class ToolWork(abc.ABC):
 
     @abc.abstractmethod
     def start(self) -> None:
-        """Begin; called on the loop."""
+        """Start the work. The caller is on the loop."""
 
     @abc.abstractmethod
     def stop(self) -> None:
-        """Ask it to end; may be called again."""
+        """Ask the work to end. It may be called again."""
 
     def value(self) -> Any:
-        """The result. Raises: what the work raised."""
+        """Return the result, or raise the exception of the work."""
         if self.problem is not None:
             raise self.problem
         return self.result
 
     def answer(self) -> Any:
-        """As ``value``, for a host's word: what would end a process or an event loop (SystemExit) is an error here."""
+        """Return the result as ``value`` does. An exception that ends a process (SystemExit) becomes StoppedItself."""
         try:
             return self.value()
         except Exception:
@@ -64,7 +64,7 @@ class ToolWork(abc.ABC):
 
 
 class LoopWork(ToolWork):
-    """A coroutine, in a task of its own: one that will not be cancelled can be left behind."""
+    """A coroutine in a task of its own, so that it can be abandoned if it ignores cancellation."""
 
     def __init__(self, name: str, function: Callable[[], Awaitable[Any]]) -> None:
         super().__init__(name)
@@ -76,7 +76,7 @@ class LoopWork(ToolWork):
 
     def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()  # once, not at every await as a cancel scope does: what tidies up may do so
+            self._task.cancel()  # once, not at every await as a cancel scope does: clean-up code may await
 
     async def _run(self) -> None:
         result: Any = None
@@ -85,15 +85,15 @@ class LoopWork(ToolWork):
             result = await self._function()
         except asyncio.CancelledError:
             problem = StoppedItself("it was cancelled")
-        except BaseException as raised:  # noqa: BLE001 - whatever it is, it belongs to whoever waits
+        except BaseException as raised:  # noqa: BLE001 - every exception goes to the waiting caller
             problem = raised
         self._end(result, problem)
         if isinstance(problem, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
-            raise problem  # Ctrl-C on the host's own loop is the host's; elsewhere it would only end our loop
+            raise problem  # Ctrl-C on the host's own loop belongs to the host; elsewhere it would only end our loop
 
 
 class ThreadWork(ToolWork):
-    """A function in a daemon thread, in a copy of this context. ``stop`` sets the cancellation that it can see."""
+    """A function in a daemon thread, with a copy of this context. ``stop`` sets its cancellation."""
 
     def __init__(self, name: str, function: Callable[[], Any], cancellation: Cancellation | None = None) -> None:
         super().__init__(name)
@@ -107,7 +107,7 @@ class ThreadWork(ToolWork):
         thread = threading.Thread(target=context.run, args=(self._run,), name=self.name, daemon=True)
         try:
             thread.start()
-        except RuntimeError as problem:  # the system has no thread left
+        except RuntimeError as problem:  # the system cannot start another thread
             self._end(None, problem)
 
     def stop(self) -> None:
@@ -118,21 +118,21 @@ class ThreadWork(ToolWork):
         problem: BaseException | None = None
         try:
             result = self._function()
-        except BaseException as raised:  # noqa: BLE001 - whatever it is, it belongs to whoever waits
+        except BaseException as raised:  # noqa: BLE001 - every exception goes to the waiting caller
             problem = raised
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits
             self._loop.call_soon_threadsafe(self._end, result, problem)
 
 
 class StoppedItself(Exception):
-    """Host code that was cancelled, that cancelled itself, or that would have ended more than itself."""
+    """Host code was cancelled, cancelled itself, or raised an exception that ends a process."""
 
 
 async def supervise(work: ToolWork, until: float) -> bool:
-    """Run work until its end, or until an absolute time; whether it ended in time.
+    """Run work until it ends or an absolute time comes, and return whether it ended in time.
 
-    Afterwards, and where this call is cancelled itself, the work is told to end and has a moment to do it; if
-    ``work.done`` is not set then, it is abandoned.
+    At that time, or if this call is cancelled, the work is asked to end and has 0.25 seconds for it. If ``work.done``
+    is not set then, the work is abandoned.
     """
     work.start()
     try:
@@ -158,7 +158,7 @@ class Workers:
     """Slots for the sync handlers of a run; an abandoned handler keeps its slot until it ends.
 
     Args:
-        slots: how many may run at once. Coroutines take none.
+        slots: the number of handlers that may run at once. Coroutines take no slot.
     """
 
     def __init__(self, slots: int = DEFAULT_SLOTS) -> None:
@@ -168,25 +168,28 @@ class Workers:
         self._levels: dict[int, Workers] = {}
 
     def at(self, depth: int) -> Workers:
-        """The slots for handlers of agents at one depth of the tree. Each depth has its own, as many as all others: a
-        handler that waits for a subagent never keeps a handler of that subagent from starting."""
+        """Return the slots for handlers of agents at one depth of the tree.
+
+        Each depth has the same number of slots of its own. So a handler that waits for a subagent never blocks a
+        handler of that subagent.
+        """
         if depth not in self._levels:
             self._levels[depth] = Workers(self._slots)
         return self._levels[depth]
 
     @property
     def abandoned(self) -> tuple[str, ...]:
-        """The names of work that was left behind and still runs, at whatever depth."""
+        """Return the names of abandoned work that still runs, at every depth."""
         deeper = [name for level in self._levels.values() for name in level.abandoned]
         return (*(work.name for work in self._abandoned), *deeper)
 
     @property
     def free(self) -> int:
-        """Slots that nothing runs in."""
+        """Return the number of free slots."""
         return int(self._limiter.available_tokens)
 
     async def slot(self, work: ToolWork, until: float) -> bool:
-        """Take a slot for the work, which gives it back when it ends; False where none is free until then."""
+        """Take a slot for the work until it ends. Return False if no slot is free before ``until``."""
         with anyio.CancelScope(deadline=until):
             await self._limiter.acquire_on_behalf_of(work)
             work.on_end = lambda: self._limiter.release_on_behalf_of(work)
@@ -194,7 +197,7 @@ class Workers:
         return False
 
     async def run(self, work: ToolWork, until: float) -> bool:
-        """As ``supervise``, and keeps what was abandoned."""
+        """Run work as ``supervise`` does, and record it if it is abandoned."""
         try:
             return await supervise(work, until)
         finally:
@@ -202,11 +205,11 @@ class Workers:
                 self._keep(work)
 
     def _keep(self, work: ToolWork) -> None:
-        given_back = work.on_end
+        release_slot = work.on_end
 
         def end() -> None:
             del self._abandoned[work]
-            given_back()
+            release_slot()
 
         self._abandoned[work] = None
         work.on_end = end

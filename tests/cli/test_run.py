@@ -243,7 +243,7 @@ def test_an_effect_that_nobody_can_be_asked_about_is_refused(server: Loopback, h
     done = run(server, home, "save a note in a file", "--tool", "mytools:save_note")
     assert done.stdout == "it may not be saved\n"
     assert not (home / "note.txt").exists()
-    assert "needs approval (approve_diff)" in server.requests[1].text
+    assert "requires approval (approve_diff)" in server.requests[1].text
 
 
 def test_an_effect_that_is_allowed_is_done_in_a_process_of_its_own(server: Loopback, home: Path) -> None:

@@ -81,7 +81,7 @@ def test_a_trace_is_a_tree(rlm: Run, trace: Path) -> None:
         "✓ child 0.2:steps[1]",
         "task: a sub-task",
         "✗ tool, tool:drop_things: refused",
-        "failed: tool:drop_things: the effect 'write' needs approval",
+        "failed: tool:drop_things: the effect 'write' requires approval",
         "✗ turn 2",
         "✓ turn 3",
     ):

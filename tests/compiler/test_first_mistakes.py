@@ -103,7 +103,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "a method in a class": (
         lambda: rlm.tool(Shop.order),
         (
-            "function 'order': parameter 'self' is no argument of a call; make a tool of the method of an object: "
+            "function 'order': parameter 'self' is not an argument of a call; make a tool of the method of an object: "
             "rlm.tool(object.method)"
         ),
     ),

@@ -170,8 +170,11 @@ SAID: dict[str, tuple[Callable[[rlm.Catalog], Any], str]] = {
     "one function": (lambda c: c.add_tools(undecorated), "tools: a list of tools is wanted: write [tool]"),
     "a name for tools": (lambda c: c.add_tools("git_diff"), "tools: a list of tools is wanted: write [tool]"),
     "one unit": (lambda c: rlm.Catalog(REVIEW), "units: a list of units is wanted: write [unit]"),  # type: ignore[arg-type]
-    "a lambda": (lambda c: c.add_tools([lambda x: x]), "has no name: rlm.tool(name=...)(function)"),
-    "a partial": (lambda c: rlm.tool(functools.partial(undecorated)), "has no name: rlm.tool(name=...)(function)"),
+    "a lambda": (lambda c: c.add_tools([lambda x: x]), "has no name: write rlm.tool(name=...)(function)"),
+    "a partial": (
+        lambda c: rlm.tool(functools.partial(undecorated)),
+        "has no name: write rlm.tool(name=...)(function)",
+    ),
     "no units": (lambda c: rlm.Catalog(None), "units: a list of units is wanted, not None"),  # type: ignore[arg-type]
     "an id twice": (
         lambda c: rlm.Unit("tool:a", id="tool:b"),
@@ -197,7 +200,7 @@ SAID: dict[str, tuple[Callable[[rlm.Catalog], Any], str]] = {
     ),
     "a tool's time limit that is a truth": (
         lambda c: rlm.tool(effect="read", time_limit=True)(undecorated),
-        "time_limit True: a number of seconds above 0 is wanted",
+        "time_limit True must be a number of seconds above 0",
     ),
     "a budget that is none": (lambda c: rlm.Budget.of(5), "budget: a Budget or a mapping is wanted, not 5"),  # type: ignore[arg-type]
     "a word for a truth": (

@@ -339,7 +339,7 @@ async def test_what_a_session_remembers_counts_for_children_that_may_ask_for_it(
         ({"effects": {"reed"}}, "did you mean 'read'"),
         ({"ceiling": "dangeruos"}, "did you mean 'dangerous'"),
         ({"authority": "alow"}, "did you mean 'allow'"),
-        ({"authority": 3}, "no callable"),
+        ({"authority": 3}, "must be callable"),
         ({"approve": "yes"}, "cannot be called"),
     ],
 )

@@ -21,7 +21,7 @@ import rlm
 from rlm.errors import ToolError
 from rlm.tools.cancellation import Cancellation
 from rlm.tools.outcome import Status
-from rlm.tools.result import projected
+from rlm.tools.result import project
 from rlm.tools.schema import check_of
 from rlm.tools.tool import ResultForm
 from rlm.tools.work import Workers
@@ -565,7 +565,7 @@ JSON = st.recursive(
 @hypothesis.given(JSON, st.sampled_from(["head", "count", "schema"]), st.integers(512, 2000))
 def test_a_projection_is_never_over_the_limit_and_a_shape_is_true(value: Any, projection: str, limit: int) -> None:
     size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
-    shown = projected(value, size, ResultForm(projection), limit)
+    shown = project(value, size, ResultForm(projection), limit)
     assert len(json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode()) <= limit
     if projection == "schema":
         assert check_of(shown["schema"], "test").problem(value) is None
