@@ -22,7 +22,7 @@ import tiktoken_ext.openai_public as definitions
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rlm.compiler.tokens import counter as tokens
+from rlm.compiler.tokens import token_counter as tokens
 from rlm.compiler.tokens import vocabulary
 from rlm.compiler.tokens.common_words import STEMS, SUFFIXES, WORDS
 from rlm.compiler.tokens.estimate import estimate
