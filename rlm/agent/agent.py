@@ -30,7 +30,7 @@ from rlm.model.plan import Ending, Failed, Final, Frame, Observe, PlanError, Pla
 from rlm.model.policy import Policy, covers
 from rlm.model.unit import CALLABLE
 from rlm.model.wire_names import wire_name
-from rlm.plan import Execution, Material, Scope, Woven, is_handle, read, texts_in, validate, words_in
+from rlm.plan import Execution, Material, PromptText, Scope, is_handle, read, texts_in, validate, words_in
 from rlm.plan.cost import preflight, step_problems, worst_case
 from rlm.plan.reply_json import material_of
 from rlm.plan.reply_schema import plan_schema
@@ -194,7 +194,7 @@ class Agent:
     async def execute(self, plan: ValidPlan) -> Ending:
         """Run one plan; what it binds stays bound."""
         operations = Operations(self)
-        task = {"query": Woven(texts_in(self.task))} if "query" in self.inputs else {}
+        task = {"query": PromptText(texts_in(self.task))} if "query" in self.inputs else {}
         known = Scope({**self.inputs, **task}, self.bound)
         self.execution = Execution(
             plan,

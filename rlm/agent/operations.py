@@ -22,7 +22,7 @@ from rlm.errors import RlmError, RunError, ToolError
 from rlm.fencing import FencedText, message, text_block, words
 from rlm.model.message import Message
 from rlm.model.policy import covers
-from rlm.plan import Material, Prompt, Woven, current_step, words_in
+from rlm.plan import Material, Prompt, PromptText, current_step, words_in
 from rlm.plan.machine import UNITS_PER_STEP
 from rlm.plan.reply_json import material_of, read_value, without_thoughts
 from rlm.plan.sizes import size_of, units_of
@@ -47,7 +47,7 @@ MOST_NEEDS = 2000
 current_agent: ContextVar[Agent | None] = ContextVar("current_agent", default=None)
 """The agent for which a handler of the host is running."""
 
-current_texts: ContextVar[tuple[Woven, ...]] = ContextVar("current_texts", default=())
+current_texts: ContextVar[tuple[PromptText, ...]] = ContextVar("current_texts", default=())
 """The texts among the arguments of that handler's call, which know what in them is material."""
 
 current_budget: ContextVar[RunBudget | None] = ContextVar("current_purse", default=None)
@@ -282,7 +282,7 @@ class Operations:
         agent, run = self.agent, self.run
         origin: dict[str, Any] = {"run": run.id, "agent": agent.id, "depth": agent.depth, "role": agent.role.value}
         origin |= {"call": self.call} | ({"delegation": agent.delegation} if agent.delegation else {})
-        texts = tuple(value for value in arguments.values() if isinstance(value, Woven))
+        texts = tuple(value for value in arguments.values() if isinstance(value, PromptText))
         tokens = current_agent.set(agent), current_budget.set(call_budget), current_texts.set(texts)
         try:
             async with run.calls(agent.depth):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from rlm.errors import RlmError
-from rlm.plan import Limit, Pace, PlanState, begun
+from rlm.plan import Pace, PlanState, ReplayLimit, begun
 
 if TYPE_CHECKING:
     from rlm.agent.run import Run
@@ -23,7 +23,7 @@ class AgentPace(Pace):
         self._run = run
         self._run_budget = run_budget
         self._call = call
-        self.limit: Limit | None = None if run.replay is None else run.replay.limit(call)
+        self.limit: ReplayLimit | None = None if run.replay is None else run.replay.limit(call)
 
     def left(self) -> int | None:
         """Steps that are left of the budget; None: any number, and in a replay, which goes by ``limit``."""

@@ -4,7 +4,7 @@
     problems = preflight(worst_case(plan, frame), account.left())
     ending = await run(plan, executor, Scope(inputs), width=8)
 
-Nothing here does I/O, and nothing in a plan is ever evaluated as code.
+No code here does I/O, and no text of a plan is evaluated as code.
 """
 
 from rlm.model.plan import (
@@ -35,8 +35,8 @@ from rlm.plan.execution import Execution, Executor, current_step, run
 from rlm.plan.expressions import (
     Material,
     Prompt,
+    PromptText,
     Scope,
-    Woven,
     evaluate,
     is_failure,
     is_handle,
@@ -48,7 +48,7 @@ from rlm.plan.pace import Pace
 from rlm.plan.parse import normalise, parse
 from rlm.plan.reply_schema import plan_schema
 from rlm.plan.reply_text import grammar_text
-from rlm.plan.state import Limit, Pause, PlanState, begun, bindings, unfinished
+from rlm.plan.state import Pause, PlanState, ReplayLimit, begun, bindings, unfinished
 from rlm.plan.validate import read, validate
 
 __all__ = [
@@ -63,7 +63,6 @@ __all__ = [
     "Failed",
     "Final",
     "Frame",
-    "Limit",
     "Material",
     "ModelAction",
     "Note",
@@ -76,11 +75,12 @@ __all__ = [
     "PlanState",
     "Prices",
     "Prompt",
+    "PromptText",
+    "ReplayLimit",
     "RlmAction",
     "Scope",
     "ToolAction",
     "ValidPlan",
-    "Woven",
     "advance",
     "begin",
     "begun",

@@ -1,4 +1,4 @@
-"""What a plan asks of the world, and what comes back. Plain values: nothing here acts."""
+"""The actions that a plan requests, and their outcomes, as plain values. No code here performs an action."""
 
 from __future__ import annotations
 
@@ -6,28 +6,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlm.errors import RlmError
-from rlm.plan.expressions import Prompt, Woven
+from rlm.plan.expressions import Prompt, PromptText
 
-Way = tuple[int, ...]
-"""The way to the body that waits: the number of the item, plan or attempt, from the outside in."""
+BodyPath = tuple[int, ...]
+"""The way to the body that waits: the numbers of items, plans or attempts, from the outside in, for example ``(3, 0)``.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing to do.
+    """One action.
 
-    ``path`` is the step in the plan (``steps[1].steps[0]``), ``id`` the same with items and attempts counted
-    (``steps[1].items[3].steps[0]``), unique in the run of a plan.
+    ``path`` is the step in the plan (``steps[1].steps[0]``). ``id`` is the same with items and attempts counted
+    (``steps[1].items[3].steps[0]``), and is unique in the run of a plan.
     """
 
-    at: Way
+    at: BodyPath
     id: str
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class ContextAction(Action):
-    """Do something with a context; ``handle`` is its name or id."""
+    """An action on a context; ``handle`` is the context's name or id."""
 
     handle: str
     action: str
@@ -36,7 +37,7 @@ class ContextAction(Action):
 
 @dataclass(frozen=True, slots=True)
 class ModelAction(Action):
-    """Ask a model; where there is a ``schema``, the value follows it."""
+    """A request to a model. With a ``schema``, the value follows it."""
 
     prompt: Prompt
     schema: dict[str, Any] | None
@@ -44,16 +45,16 @@ class ModelAction(Action):
 
 @dataclass(frozen=True, slots=True)
 class RlmAction(Action):
-    """Let a child find the answer, by its own plans or by ``plan``. ``context`` is a value, None for none."""
+    """A child that finds an answer, by its own plans or by ``plan``. ``context`` is a value; None for no context."""
 
-    query: Woven
+    query: PromptText
     context: Any
     plan: dict[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAction(Action):
-    """Call a tool. Arguments that are texts know their pieces."""
+    """A call of a tool. Arguments that are texts keep their pieces."""
 
     name: str
     arguments: dict[str, Any]
@@ -61,35 +62,37 @@ class ToolAction(Action):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointAction(Action):
-    """Keep what is bound so far, under a label."""
+    """A record of the values that are bound so far, under a label."""
 
     label: str
 
 
 @dataclass(frozen=True, slots=True)
 class ActionOutcome:
-    """What came of an action: a value, or an error as data.
+    """The outcome of an action: a value, or an error as data.
 
-    ``terminal``: nothing may go on, so no item and no attempt can make up for the error.
+    A ``terminal`` error ends the whole plan: no ``map`` and no ``retry`` can continue after it.
     """
 
-    at: Way
+    at: BodyPath
     value: Any = None
     error: dict[str, Any] | None = None
     terminal: bool = False
 
     @classmethod
     def failed(cls, action: Action, problem: RlmError) -> ActionOutcome:
-        """The outcome of an action that raised; ``terminal`` is the error's own word."""
+        """Return the outcome of an action that raised an error. The error's own attribute says whether it is
+        ``terminal``.
+        """
         return cls(action.at, error=problem.to_dict(), terminal=bool(getattr(problem, "terminal", False)))
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that happened inside the machine, for whoever keeps a record.
+    """An event inside the machine, for records and traces.
 
-    ``kind``: ``bound`` (``op``, ``bind``), ``failed`` (``op``, ``error``), ``items`` (``count``) where a ``map`` or
-    ``parallel`` begins, ``attempt`` (``number``) where an attempt begins, ``ended`` (``ending``).
+    ``kind`` is one of these: ``bound`` (``op``, ``bind``), ``failed`` (``op``, ``error``), ``items`` (``count``)
+    where a ``map`` or ``parallel`` begins, ``attempt`` (``number``) where an attempt begins, ``ended`` (``ending``).
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""What a plan may cost at most, before any of it runs."""
+"""The worst case of a plan's cost, computed before any step runs."""
 
 from __future__ import annotations
 
@@ -24,24 +24,25 @@ MEASURES: Mapping[str, tuple[str, str]] = {
     "max_total_tokens": ("tokens", "tokens"),
     "max_cost_usd": ("cost_usd", "USD"),
 }
-"""Of each budget field the field of an estimate that it caps, and what it counts."""
+"""For each budget field, the field of an estimate that it limits, and the counted things in words."""
 
 REPEATED_BY: Mapping[str, str] = {"map": ".over", "parallel": ".plans", "retry": ".attempts"}
-"""Of an operation that takes steps again and again, the field that says how often."""
+"""For each operation that repeats steps, the field that says how often."""
 
 Lengths = dict[str, int | None]
 
 
 def worst_case(plan: ValidPlan, frame: Frame, prices: Prices | None = None) -> Estimate:
-    """What a plan may cost at most; see ``Estimate`` for what is counted how.
+    """Return the most that a plan may cost; ``Estimate`` says how each quantity is counted.
 
     Args:
-        frame: what the plan was validated with.
-        prices: the most that one request may take; without it there are no tokens and no USD.
+        plan: a plan that was validated.
+        frame: the frame that the plan was validated with.
+        prices: the most that one request may take; None leaves out tokens and USD.
     """
     count = _StepCount(frame)
     lengths: Lengths = {**frame.variables}
-    rows = [(path, count.step(step, path, lengths)) for path, step in _placed(plan.data["steps"], "steps")]
+    rows = [(path, count.step(step, path, lengths)) for path, step in _with_paths(plan.data["steps"], "steps")]
     total = sum((cost for _, cost in rows), Counter())
     dearest = {}
     for name in [name for name in total if total[name]]:
@@ -61,20 +62,25 @@ def worst_case(plan: ValidPlan, frame: Frame, prices: Prices | None = None) -> E
 
 
 def most_steps(plan: ValidPlan, frame: Frame) -> tuple[int, str]:
-    """The steps that a plan may take, as ``Budget.max_steps`` counts them, and the step that takes most of them, with
-    its field where one says how often (``steps[0].over``). A list of unknown length counts as one item."""
+    """Return the most steps that a plan may take, as ``Budget.max_steps`` counts them, and the costliest step.
+
+    The step's path ends with the field that says how often it repeats, for example ``steps[0].over``. A list of
+    unknown length counts as one item.
+    """
     count, lengths = _StepCount(frame), {**frame.variables}
     rows = []
-    for path, step in _placed(plan.data["steps"], "steps"):
+    for path, step in _with_paths(plan.data["steps"], "steps"):
         rows.append((count.step(step, path, lengths)["steps"], path + REPEATED_BY.get(step["op"], "")))
     return sum(steps for steps, _ in rows), max(rows, key=lambda row: row[0])[1]
 
 
 def step_problems(plan: ValidPlan, frame: Frame, left: int | None) -> tuple[PlanProblem, ...]:
-    """The problem ``over_budget`` of a plan that may take more steps than are left; none where it fits.
+    """Return the problem ``over_budget`` of a plan that may take more steps than are left; empty where it fits.
 
     Args:
-        left: steps that may still be taken; None: any number.
+        plan: a plan that was validated.
+        frame: the frame that the plan was validated with.
+        left: steps that may still be taken; None for any number.
     """
     steps, path = most_steps(plan, frame)
     if left is None or steps <= left:
@@ -87,33 +93,36 @@ def step_problems(plan: ValidPlan, frame: Frame, left: int | None) -> tuple[Plan
 
 
 def preflight(estimate: Estimate, left: Mapping[str, float | None]) -> tuple[PlanProblem, ...]:
-    """What is too dear for what is left of a budget: problems of the kind ``over_budget``, none where all fits.
+    """Return a problem ``over_budget`` for each quantity that may exceed the rest of a budget; empty where all fits.
 
-    What has no bound is counted once only: it is the ledger that stops it.
+    A quantity without a bound is counted once. The run's budget stops it while the plan runs.
 
     Args:
-        left: what may still be taken, by budget field; a field that is missing or None caps nothing.
+        estimate: the worst case of the plan.
+        left: the rest of the budget by field; a field that is missing or None sets no limit.
 
-    Raises: ConfigurationError ``unknown_field`` for a name that is no budget field.
+    Raises:
+        ConfigurationError: ``unknown_field`` for a name that is no budget field.
     """
     for name in left:
         if name not in Budget.model_fields:
             hint = did_you_mean(name, Budget.model_fields)
             raise ConfigurationError("unknown_field", f"there is no budget field {name!r}{hint}", {"field": name})
-    return tuple(found for name, most in left.items() if (found := _too_dear(estimate, name, most)) is not None)
+    problems = [_excess(estimate, name, most) for name, most in left.items()]
+    return tuple(each for each in problems if each is not None)
 
 
-def _too_dear(estimate: Estimate, name: str, most: float | None) -> PlanProblem | None:
+def _excess(estimate: Estimate, name: str, most: float | None) -> PlanProblem | None:
     measure, words = MEASURES.get(name, ("", ""))
-    taken = getattr(estimate, measure) if measure else None
-    if most is None or taken is None or taken <= most:
+    amount = getattr(estimate, measure) if measure else None
+    if most is None or amount is None or amount <= most:
         return None
-    message = f"the plan may take {taken:,} {words}, and {most:,} are left; this step takes most of them"
-    return problem(estimate.dearest.get(measure, "steps"), "over_budget", message, f"<= {most}", str(taken))
+    message = f"the plan may take {amount:,} {words}, and {most:,} are left; this step takes most of them"
+    return problem(estimate.dearest.get(measure, "steps"), "over_budget", message, f"<= {most}", str(amount))
 
 
 class _StepCount:
-    """One count. ``depth`` is that of the deepest child, at ``deepest``."""
+    """One count. ``depth`` is the depth of the deepest child, which is at ``deepest``."""
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
@@ -122,12 +131,12 @@ class _StepCount:
         self.unbounded: list[str] = []
 
     def body(self, steps: list[Any], path: str, lengths: Lengths) -> Counter[str]:
-        """The cost of steps one after the other."""
+        """Return the cost of steps one after the other."""
         own = dict(lengths)
-        return sum((self.step(step, place, own) for place, step in _placed(steps, path)), Counter())
+        return sum((self.step(step, place, own) for place, step in _with_paths(steps, path)), Counter())
 
     def step(self, step: dict[str, Any], path: str, lengths: Lengths) -> Counter[str]:
-        """The cost of a step; the length of what it binds is added to ``lengths``."""
+        """Return the cost of a step, and add the length of its bound value to ``lengths``."""
         length: int | None = None
         match step["op"]:
             case "context":
@@ -158,21 +167,21 @@ class _StepCount:
         if "bind" in step:
             lengths[step["bind"]] = length
         own = {name: value for name, value in step.items() if name not in ("steps", "plans", "plan")}
-        units = 2 * (units_of(*size_of(own)) + (length or 0))  # parts are made, and the whole is looked at
+        units = 2 * (units_of(*size_of(own)) + (length or 0))  # the parts are made, and the whole is read
         return cost + Counter(steps=1 + units // UNITS_PER_STEP)
 
     def _child(self, step: dict[str, Any], path: str) -> Counter[str]:
         if "plan" not in step or self.frame.child is None:
-            self._went(1, path)
+            self._reach(1, path)
             return Counter(children=1, iterations=1, model_calls=1)
         child = _StepCount(self.frame.child)
         plan = normalise(step["plan"])
         cost = child.body(plan["steps"], f"{path}.plan.steps", {**self.frame.child.variables})
         self.unbounded += child.unbounded
-        self._went(1 + child.depth, path)
+        self._reach(1 + child.depth, path)
         return cost + Counter(children=1)
 
-    def _went(self, depth: int, path: str) -> None:
+    def _reach(self, depth: int, path: str) -> None:
         if depth > self.depth:
             self.depth, self.deepest = depth, path[: path.index("]") + 1]
 
@@ -185,7 +194,7 @@ class _StepCount:
         return 1 if most is None else most
 
     def _length(self, value: Any, lengths: Lengths) -> int | None:
-        """The length of the list that an expression gives, where that can be said."""
+        """Return the length of the list that an expression gives; None where it is unknown before the run."""
         if isinstance(value, list):
             return len(value)
         form = form_of(value)
@@ -200,6 +209,6 @@ def _scaled(cost: Counter[str], times: int) -> Counter[str]:
     return Counter({name: number * times for name, number in cost.items()})
 
 
-def _placed(steps: list[Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _with_paths(steps: list[Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, step in enumerate(steps):
         yield inside(path, number), step

@@ -1,6 +1,6 @@
-"""The driver: does what the machine says is due, side by side, and tells the machine what came of it.
+"""The driver of a plan: it performs the due actions side by side and passes their outcomes to the machine.
 
-Everything that waits is in the executor. When ``run`` ends, however it ends, nothing that it began still runs.
+All waiting is in the executor. When ``run`` ends, for whatever reason, no task that it started still runs.
 """
 
 from __future__ import annotations
@@ -34,43 +34,46 @@ from rlm.plan.pace import Pace, Turns
 from rlm.plan.state import Pause, PlanState, bindings, unfinished
 
 current_step: ContextVar[str] = ContextVar("current_step", default="")
-"""The id of the step that an executor's method is called for."""
+"""The id of the step that calls a method of the executor."""
 
 
 class Executor(Protocol):
-    """Whoever does what a plan asks for. Values in and out are JSON.
+    """The methods that perform a plan's actions. Values in and out are JSON.
 
-    A method raises RlmError where it fails. That is the failure of a step, an item or an attempt; but an error
-    whose ``terminal`` is true ends the whole plan at once. Any other exception is a defect and comes out of ``run``.
+    A method that fails raises RlmError. The error fails its step, item or attempt. A ``terminal`` error ends the
+    whole plan. Any other exception is a defect and is raised by ``run``.
     """
 
     async def context(self, handle: str, action: str, arguments: dict[str, Any]) -> Any:
-        """The value of an action on the context of this name or id."""
+        """Return the value of an action on the context of this name or id."""
 
     async def model(self, prompt: Prompt, schema: dict[str, Any] | None) -> Any:
-        """A text, or a value that follows ``schema``. In the prompt a handle stands where its text is wanted."""
+        """Return a text, or a value that follows ``schema``. A handle in the prompt stands for a context's text."""
 
     async def rlm(self, query: str, context: Any, plan: dict[str, Any] | None) -> Any:
-        """The value that a child found, with a plan of its own or with ``plan``."""
+        """Return the value that a child found, with a plan of its own or with ``plan``."""
 
     async def tool(self, name: str, arguments: dict[str, Any]) -> Any:
-        """The value of a tool."""
+        """Return the value of a tool."""
 
     async def checkpoint(self, label: str) -> None:
-        """Keep what is bound so far."""
+        """Record the values that are bound so far."""
 
     def event(self, path: str, kind: str, data: dict[str, Any]) -> None:
-        """What happens, as it happens: ``started`` (``op``) and the kinds of ``Note``; ``path`` is the step's id."""
+        """Take an event as it happens: ``started`` (``op``), and the kinds of ``Note``. ``path`` is the step's id."""
 
 
 class Execution:
-    """One plan, once.
+    """One run of one plan.
 
     Args:
-        width: items of one ``map``, or plans of one ``parallel``, that are under way at the same moment.
-        slots: bounds how many models and tools work at the same moment, for a whole tree where all its executions
-            are given the same one. None: the executor sees to that.
-        pace: how many steps the plan may take. None: any number.
+        plan: the plan.
+        executor: the methods that perform its actions.
+        scope: the values that its expressions may name.
+        width: the most items of one ``map``, or plans of one ``parallel``, that run at the same time.
+        slots: the limit on models and tools that work at the same time. Executions of one tree share it. None: the
+            executor sets the limit.
+        pace: the steps that the plan may take; None for any number.
     """
 
     def __init__(
@@ -89,34 +92,34 @@ class Execution:
         self._state = begin(plan, scope, width=width, most=0, limit=self._pace.limit)
         self._outcomes: deque[ActionOutcome] = deque()
         self._moving = False
-        self._waits_behind = False
+        self._waits_at_limit = False
         self._exit: BaseException | None = None
 
     @property
     def state(self) -> PlanState:
-        """Where the plan is now."""
+        """The current state of the plan."""
         return self._state
 
     def bindings(self) -> dict[str, Any]:
-        """What the plan bound so far, by name; it can be asked at any time, from any thread."""
+        """Return the values that the plan has bound so far, by name. Callable at any time, from any thread."""
         return bindings(self._state)
 
     def unfinished(self) -> dict[str, Any]:
-        """The list of a ``map`` or ``parallel`` that is under way, by name; see ``rlm.plan.unfinished``."""
+        """Return the list of a ``map`` or ``parallel`` that is running, by name; see ``rlm.plan.unfinished``."""
         return unfinished(self._state)
 
     async def run(self) -> Ending:
-        """Run the plan to its end. To be called once; to stop it, cancel the scope around it."""
+        """Run the plan to its end and return the ending. Call it once; cancel the scope around it to stop it."""
         turns = Turns.here()
         try:
             async with anyio.create_task_group() as group:
                 self._start_due(group, turns)
                 await self._move(group, turns)
         except BaseExceptionGroup as problems:
-            raise _only(problems) from None
+            raise _sole_exception(problems) from None
         finally:
             if self._state.ending is None and self._state.pause is not None:
-                with suppress(RunError):  # the trace cannot be written: that is known already
+                with suppress(RunError):  # the trace cannot be written, which was reported before
                     self._pace.stopped(self._state, None)
         if self._exit is not None:
             raise self._exit
@@ -124,9 +127,9 @@ class Execution:
         return self._state.ending
 
     async def _move(self, group: TaskGroup, turns: Turns) -> None:
-        """Go on as far as the plan goes with the outcomes that there are, slice by slice."""
+        """Continue the plan with the outcomes that have arrived, slice by slice."""
         if self._moving:
-            return  # the task that moves it takes the new outcomes too
+            return  # the task that is moving the plan takes the new outcomes too
         self._moving = True
         try:
             while self._state.ending is None:
@@ -146,38 +149,38 @@ class Execution:
         finally:
             self._moving = False
 
-    def _most(self, turns: Turns) -> int:
+    def _step_allowance(self, turns: Turns) -> int:
         left = self._pace.left()
         return turns.left() if left is None else min(left, turns.left())
 
     def _take(self, go: Callable[..., PlanState], turns: Turns) -> None:
-        """Make a move, and tell what happened on the way."""
+        """Make one move and report its events."""
         began = time.perf_counter()
-        self._state = go(most=self._most(turns))
+        self._state = go(most=self._step_allowance(turns))
         self._pace.took(self._state.steps)
-        self._tell()
+        self._report()
         turns.took(self._state.steps, time.perf_counter() - began)
 
     def _stop(self, pause: Pause) -> None:
-        """The plan may take no more steps."""
+        """End the plan, because it may take no more steps."""
         problem = self._pace.refusal()
         self._pace.stopped(self._state, problem)
         self._state = stop(self._state, problem.to_dict(), pause.path)
-        self._tell()
+        self._report()
 
     def _start_due(self, group: TaskGroup, turns: Turns) -> None:
         due = advance(self._state)
         if not isinstance(due, tuple):
-            group.cancel_scope.cancel()  # a terminal error leaves others on their way
+            group.cancel_scope.cancel()  # after a terminal error, other actions are still running
             return
         for action in due:
             group.start_soon(self._perform, action, group, turns, name=action.id)
-        if self._state.held and not self._waits_behind:
-            self._waits_behind = True
-            group.start_soon(self._wait_behind, group, turns)
+        if self._state.at_limit and not self._waits_at_limit:
+            self._waits_at_limit = True
+            group.start_soon(self._wait_at_limit, group, turns)
 
-    async def _wait_behind(self, group: TaskGroup, turns: Turns) -> None:
-        """In a replay, at the place where the recorded run was stopped."""
+    async def _wait_at_limit(self, group: TaskGroup, turns: Turns) -> None:
+        """Wait at the place where the recorded run was stopped, in a replay."""
         assert self._pace.limit is not None
         try:
             await self._pace.behind()
@@ -185,22 +188,22 @@ class Execution:
             if self._state.ending is None:
                 path = Pause((), self._pace.limit.id).path
                 self._state = stop(self._state, problem.to_dict(), path)
-                self._tell()
+                self._report()
                 self._start_due(group, turns)
 
     async def _perform(self, action: Action, group: TaskGroup, turns: Turns) -> None:
         current_step.set(action.id)
         try:
-            outcome = ActionOutcome(action.at, await self._limited(action))
+            outcome = ActionOutcome(action.at, await self._in_slot(action))
         except RlmError as problem:
             outcome = ActionOutcome.failed(action, problem)
-        except EXITS as problem:  # out of a task of its own it would end the event loop
+        except EXITS as problem:  # raised from its own task, it would end the event loop
             self._exit = problem
             group.cancel_scope.cancel()
             return
         if self._state.ending is not None:
             return
-        if outcome.terminal:  # does not wait until a pause is over
+        if outcome.terminal:  # a terminal outcome does not wait for the end of a pause
             if self._state.pause is not None:
                 self._pace.stopped(self._state, None)
             self._take(partial(resume, self._state, outcome), turns)
@@ -209,17 +212,17 @@ class Execution:
             self._outcomes.append(outcome)
             await self._move(group, turns)
 
-    async def _limited(self, action: Action) -> Any:
+    async def _in_slot(self, action: Action) -> Any:
         if self._slots is None or not isinstance(action, ModelAction | ToolAction):
-            return await self._done(action)
+            return await self._dispatch(action)
         ticket = object()
         await self._slots.acquire_on_behalf_of(ticket)
         try:
-            return await self._done(action)
+            return await self._dispatch(action)
         finally:
             self._slots.release_on_behalf_of(ticket)
 
-    async def _done(self, action: Action) -> Any:
+    async def _dispatch(self, action: Action) -> Any:
         do = self._executor
         match action:
             case ContextAction():
@@ -242,7 +245,7 @@ class Execution:
     def _started(self, action: Action, op: str) -> None:
         self._executor.event(action.id, "started", {"op": op})
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         for note in self._state.notes:
             self._executor.event(note.id, note.kind, note.data)
 
@@ -250,12 +253,12 @@ class Execution:
 async def run(
     plan: ValidPlan, executor: Executor, scope: Scope, *, width: int, slots: anyio.CapacityLimiter | None = None
 ) -> Ending:
-    """How a plan ends: ``await Execution(...).run()``."""
+    """Run a plan and return its ending, as ``await Execution(...).run()`` does."""
     return await Execution(plan, executor, scope, width=width, slots=slots).run()
 
 
-def _only(problems: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The defect itself, where there is one alone."""
+def _sole_exception(problems: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the only exception of a group; the group itself where it has several."""
     problem: BaseException = problems
     while isinstance(problem, BaseExceptionGroup) and len(problem.exceptions) == 1:
         problem = problem.exceptions[0]

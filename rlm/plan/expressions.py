@@ -1,12 +1,12 @@
-"""Expressions: how a plan says a value. Evaluation is pure, and what comes out of it is never evaluated again.
+"""Expressions: the values that a plan writes. Evaluation is pure, and its result is never evaluated again.
 
     "text", 3, true, null        itself
     [..., ...], {"k": ...}       a list, an object of expressions
     {"input": "name"}            an input of the run; with ``path`` a part of it
-    {"var": "name"}              what an earlier step bound; with ``path`` a part of it
+    {"var": "name"}              a value that an earlier step bound; with ``path`` a part of it
     {"join": [..., ...]}         one text: the parts one after the other
     {"handle": "name"}           a context
-    {"literal": ...}             anything, exactly as it stands
+    {"literal": ...}             any value, exactly as it is written
 
 A path is ``"a.b[0]"`` or the list of its keys, ``["a", "b", 0]``; ``[-1]`` is the last item.
 """
@@ -23,7 +23,7 @@ from typing import Any, Self
 from rlm.errors import did_you_mean
 from rlm.fencing import FencedText, text_block, value_block
 from rlm.model.plan import PlanError
-from rlm.plan.problems import failure, inside, joined, names_of, shown, type_name
+from rlm.plan.problems import failure, inside, joined, names_of, short_json, type_name
 from rlm.plan.sizes import CONTAINERS, StepWork, bounded
 
 FORMS: Mapping[str, frozenset[str]] = {
@@ -33,22 +33,22 @@ FORMS: Mapping[str, frozenset[str]] = {
     "handle": frozenset({"handle"}),
     "literal": frozenset({"literal"}),
 }
-"""The forms, by the key that makes one, with all the keys that it may have."""
+"""The forms of expressions: the key that marks a form, with all the keys that the form may have."""
 
 INLINE = 40
-"""Characters up to which a number stands among the words of a prompt; true, false and null always do."""
+"""Digits up to which a number stands among the words of a prompt; true, false and null always do."""
 
 Key = str | int
 
 
 class Material(str):
-    """The text of a value in a prompt, which is no instruction; ``block`` is how a request shows it."""
+    """The text of a value in a prompt, which is no instruction; ``block`` is its form in a request."""
 
     __slots__ = ("block",)
     block: FencedText
 
     def __new__(cls, text: str, block: FencedText) -> Self:
-        """The text, with its block."""
+        """Return the text with its block."""
         made = super().__new__(cls, text)
         made.block = block
         return made
@@ -56,17 +56,18 @@ class Material(str):
 
 Piece = str | dict[str, Any]
 Prompt = tuple[Piece, ...]
-"""A prompt in pieces: the words of the plan, Material, and handles (``{"handle": id}``) of texts to stand there."""
+"""A prompt in pieces: the words of the plan, Material, and handles (``{"handle": id}``), which stand for their texts.
+"""
 
 
-class Woven(str):
-    """A prompt without handles as one text, which knows its pieces."""
+class PromptText(str):
+    """A prompt without handles as one text, with its pieces."""
 
     __slots__ = ("pieces",)
     pieces: tuple[str, ...]
 
     def __new__(cls, pieces: Iterable[str]) -> Self:
-        """The pieces one after the other."""
+        """Return the pieces one after the other."""
         kept = tuple(pieces)
         made = super().__new__(cls, "".join(kept))
         made.pieces = kept
@@ -74,37 +75,37 @@ class Woven(str):
 
 
 MOST_KEYS = 200
-"""Keys of an object among which the one that was meant is looked for."""
+"""The most keys of an object that are searched for the closest one."""
 
 _PART = re.compile(r"\[(-?\d{1,9})\]|\.?([^.\[\]]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The values that expressions may name. Values are JSON; nothing changes them.
+    """The values that expressions may name. They are JSON and never change.
 
-    ``held`` are the units of what the plan bound. ``work`` counts what expressions look at.
+    ``bound_units`` is the size of the values that the plan bound. ``work`` counts the values that expressions read.
     """
 
     inputs: Mapping[str, Any] = field(default_factory=dict)
     variables: Mapping[str, Any] = field(default_factory=dict)
     own: frozenset[str] = frozenset()
-    """Variables whose value is written in the plan itself: in a prompt they are its words."""
+    """Variables whose value is written in the plan itself. In a prompt they count as words of the plan."""
 
-    held: int = 0
+    bound_units: int = 0
     work: StepWork = field(default_factory=StepWork, compare=False, repr=False)
 
     def bind(self, name: str, value: Any, units: int = 0) -> Scope:
-        """The same scope with one more variable, of so many units."""
+        """Return the same scope with one more variable. Its value has the size ``units``."""
         own = self.own - {name} if name in self.own else self.own
-        return Scope(self.inputs, {**self.variables, name: value}, own, self.held + units, self.work)
+        return Scope(self.inputs, {**self.variables, name: value}, own, self.bound_units + units, self.work)
 
     def bind_own(self, name: str, value: Any) -> Scope:
-        """The same, with a value that is written in the plan."""
-        return Scope(self.inputs, {**self.variables, name: value}, self.own | {name}, self.held, self.work)
+        """Return the same scope with one more variable. Its value is written in the plan."""
+        return Scope(self.inputs, {**self.variables, name: value}, self.own | {name}, self.bound_units, self.work)
 
     def is_own(self, expression: Any) -> bool:
-        """Whether nothing but the plan, and the task that it is for, says what the value of an expression is."""
+        """Whether the value of an expression depends on the plan and its task only."""
         match form_of(expression):
             case "literal":
                 return True
@@ -122,7 +123,7 @@ class Scope:
 
 
 def form_of(value: Any) -> str | None:
-    """The form that an object is, None for a plain object or no object."""
+    """Return the form of an object, for example ``"var"``; None for a plain object or another value."""
     if not isinstance(value, dict):
         return None
     for key, fields in FORMS.items():
@@ -132,11 +133,18 @@ def form_of(value: Any) -> str | None:
 
 
 def evaluate(expression: Any, scope: Scope, path: str = "") -> Any:
-    """The value of an expression.
+    """Return the value of an expression.
+
+    For example ``evaluate({"join": ["a", {"var": "x"}]}, Scope(variables={"x": 1}))`` is ``"a1"``.
+
+    Args:
+        expression: the expression, as JSON data.
+        scope: the values that it may name.
+        path: the place of the expression in the plan, for errors.
 
     Raises:
-        PlanError: ``unbound``, ``unknown_input``, ``no_such_part``, ``not_text`` or ``too_large``; ``detail`` has
-            the path of the place in the plan.
+        PlanError: ``unbound``, ``unknown_input``, ``no_such_part``, ``not_text`` or ``too_large``; ``detail`` has the
+            path of the place in the plan.
     """
     if not isinstance(expression, CONTAINERS):
         return expression
@@ -147,7 +155,7 @@ def evaluate(expression: Any, scope: Scope, path: str = "") -> Any:
 
 
 def _parts(expression: Any, scope: Scope, path: str) -> Any:
-    """The value of an expression, of which only the texts are bounded: the whole is looked at once, in the end."""
+    """Return the value of an expression. Only its texts are bounded here; the caller bounds the whole once."""
     if isinstance(expression, list):
         values = _written_values(expression)
         if values is not None:
@@ -169,7 +177,7 @@ def _parts(expression: Any, scope: Scope, path: str) -> Any:
 
 
 def _written_values(expression: list[Any]) -> int | None:
-    """How many values are in a list of plain values and lists, which is its own value; None where an object is in it.
+    """Return the number of values in a list that holds no object, and so is its own value; None where it holds one.
 
     A path for each item of such a list would take longer than all else: 80,000 items take a tenth of a second.
     """
@@ -186,14 +194,14 @@ def _written_values(expression: list[Any]) -> int | None:
 
 
 def pieces(expression: Any, scope: Scope, path: str) -> Prompt:
-    """A prompt: as ``evaluate``, but a handle may stand where a text does, and what is no word of the plan is known."""
+    """Return a prompt as pieces. As in ``evaluate``, but handles may stand for texts, and values become Material."""
     values = list(_prompt_parts(expression, scope, path))
     bounded([value for _, value in values], path, scope.work)
-    return merged([piece for part, value in values for piece in _shown_as(part, value, scope)])
+    return merge_words([piece for part, value in values for piece in _pieces_for(part, value, scope)])
 
 
 def _prompt_parts(expression: Any, scope: Scope, path: str) -> Iterator[tuple[Any, Any]]:
-    """The parts of a prompt in order, with their values."""
+    """Yield the parts of a prompt in order, with their values."""
     if form_of(expression) != "join":
         yield expression, evaluate(expression, scope, path)
         return
@@ -204,12 +212,12 @@ def _prompt_parts(expression: Any, scope: Scope, path: str) -> Iterator[tuple[An
         yield from _prompt_parts(part, scope, inside(inner, n))
 
 
-def _shown_as(part: Any, value: Any, scope: Scope) -> Iterable[Piece]:
-    """What stands in a prompt for a part: words, a context, or a value as material."""
+def _pieces_for(part: Any, value: Any, scope: Scope) -> Iterable[Piece]:
+    """Return the pieces of a prompt for a part: words, a context, or a value as material."""
     if is_handle(value):
         return (value,)
     task = scope.inputs.get(part["input"]) if form_of(part) == "input" else None
-    if isinstance(task, Woven) and task == value:
+    if isinstance(task, PromptText) and task == value:
         return task.pieces
     if scope.is_own(part) or _is_inline(value):
         return (text_of(value),)
@@ -217,14 +225,14 @@ def _shown_as(part: Any, value: Any, scope: Scope) -> Iterable[Piece]:
 
 
 def material(name: str, value: Any) -> Material:
-    """A value as material under a name."""
+    """Return a value as material under a name."""
     if isinstance(value, str):
         return Material(value, text_block(name, value))
     return Material(text_of(value), value_block(name, value))
 
 
 def _is_inline(value: Any) -> bool:
-    """Whether a value cannot say anything: a number that is not long, true, false, null."""
+    """Whether a value cannot hold an instruction: a number that is not long, true, false or null."""
     if isinstance(value, float | int) and not isinstance(value, bool):
         return bool(abs(value) < 10**INLINE)
     return value is None or isinstance(value, bool)
@@ -235,33 +243,33 @@ def _name_of(expression: Any) -> str:
     return joined(name, keys_of(expression.get("path", "")) or ()) if isinstance(name, str) else "value"
 
 
-def text(expression: Any, scope: Scope, path: str) -> Woven:
-    """A value as one text. Raises: PlanError, as ``evaluate``; ``not_text`` for a context."""
+def text(expression: Any, scope: Scope, path: str) -> PromptText:
+    """Return a value as one text. Raises: PlanError, as ``evaluate``; ``not_text`` for a context."""
     parts = pieces(expression, scope, path)
     texts = [part for part in parts if isinstance(part, str)]
     if len(texts) < len(parts):
         raise failure("not_text", "a context has no text of its own here: read it with a `context` step first", path)
-    return Woven(texts)
+    return PromptText(texts)
 
 
 def texts_in(text: str) -> tuple[str, ...]:
-    """The pieces of a text that knows them; any other text is words."""
-    return text.pieces if isinstance(text, Woven) else (text,)
+    """Return the pieces of a ``PromptText``; any other text is one piece."""
+    return text.pieces if isinstance(text, PromptText) else (text,)
 
 
 def words_in(prompt: str | Prompt) -> str:
-    """What a prompt says itself, without its material."""
+    """Return the words of a prompt, without its material."""
     parts = texts_in(prompt) if isinstance(prompt, str) else prompt
     return "\n".join(piece for piece in parts if isinstance(piece, str) and not isinstance(piece, Material))
 
 
 def _words_of(value: Any) -> str | None:
-    """The text of a task that is words alone; None for any other value."""
-    return value if isinstance(value, Woven) and not any(isinstance(p, Material) for p in value.pieces) else None
+    """Return the text of a task that is words alone; None for any other value."""
+    return value if isinstance(value, PromptText) and not any(isinstance(p, Material) for p in value.pieces) else None
 
 
-def merged(parts: list[Piece]) -> Prompt:
-    """The parts with neighbouring words made one; at least one."""
+def merge_words(parts: list[Piece]) -> Prompt:
+    """Return the parts, with neighbouring words joined. The result has at least one piece."""
     made: list[Piece] = []
     for are_words, group in groupby(parts, _is_words):
         run = list(group)
@@ -274,7 +282,7 @@ def _is_words(piece: Piece) -> bool:
 
 
 def text_of(value: Any) -> str:
-    """A value as it stands inside a text: a text as it is, anything else as JSON."""
+    """Return a value as it stands inside a text: a text as it is, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -284,7 +292,7 @@ def is_handle(value: Any) -> bool:
 
 
 def is_failure(value: Any) -> bool:
-    """Whether a value is what stands for a failed item: an error as data under ``error``, and nothing else."""
+    """Whether a value stands for a failed item: an object with the single key ``error`` and an error as data."""
     if not isinstance(value, dict) or value.keys() != {"error"}:
         return False
     error = value["error"]
@@ -292,7 +300,7 @@ def is_failure(value: Any) -> bool:
 
 
 def keys_of(path: Any) -> tuple[Key, ...] | None:
-    """The keys of a path; None where it is no path."""
+    """Return the keys of a path, for example ``("a", "b", 0)`` for ``"a.b[0]"``; None where it is no path."""
     if isinstance(path, list):
         good = all(isinstance(key, str) or (isinstance(key, int) and not isinstance(key, bool)) for key in path)
         return tuple(path) if good else None
@@ -312,7 +320,7 @@ def keys_of(path: Any) -> tuple[Key, ...] | None:
 
 
 def part_of(value: Any, keys: tuple[Key, ...], path: str) -> Any:
-    """The part of a value that a path leads to. Raises: PlanError ``no_such_part``."""
+    """Return the part of a value at a path. Raises: PlanError ``no_such_part``."""
     way = ""
     for key in keys:
         if not _has(value, key):
@@ -336,7 +344,7 @@ def _no_part(value: Any, key: Key, way: str, path: str) -> PlanError:
     else:
         there = f"a list of {len(value)}" if isinstance(value, list) else type_name(value)
         hint = ""
-    message = f"the value has no part {shown(key)}: {where} there is {there}{hint}"
+    message = f"the value has no part {short_json(key)}: {where} there is {there}{hint}"
     return failure("no_such_part", message, path, key=key)
 
 
@@ -350,12 +358,12 @@ def _var(expression: dict[str, Any], scope: Scope, path: str) -> Any:
 
 def _named(expression: dict[str, Any], name: Any, values: Mapping[str, Any], kind: str, missing: str, path: str) -> Any:
     if not isinstance(name, str) or name not in values:
-        raise failure(kind, f"there is {missing} {shown(name)}", path, name=name)
+        raise failure(kind, f"there is {missing} {short_json(name)}", path, name=name)
     keys = keys_of(expression.get("path", ""))
     if keys is None:
-        raise failure("invalid_path", f"{shown(expression['path'])} is no path", inside(path, "path"))
+        raise failure("invalid_path", f"{short_json(expression['path'])} is no path", inside(path, "path"))
     value = values[name]
-    return part_of(str(value) if isinstance(value, Woven) else value, keys, path)
+    return part_of(str(value) if isinstance(value, PromptText) else value, keys, path)
 
 
 _EVALUATE: Mapping[str, Callable[[dict[str, Any], Scope, str], Any]] = {

@@ -1,4 +1,4 @@
-"""Single fields of a step, one function for each shape: expressions, names, schemas, arguments."""
+"""Checks of single fields of a step, one method for each shape: expressions, names, schemas, arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlm.errors import did_you_mean, named
 from rlm.model.plan import REDUCTIONS, Frame, PlanProblem
 from rlm.plan.expressions import FORMS, form_of, keys_of
 from rlm.plan.grammar import FAILED, MAX_LABEL, MAX_NEED, MAX_NEEDS, Shape
-from rlm.plan.problems import MAX_PROBLEMS, inside, joined, one_of, problem, shown, unknown, wrong
+from rlm.plan.problems import MAX_PROBLEMS, inside, joined, one_of, problem, short_json, unknown_name, wrong_value
 from rlm.plan.schemas import ANYTHING, schema_problem, violations
 from rlm.plan.sizes import size_of
 
@@ -21,21 +21,21 @@ _HIDDEN = json.dumps(ANYTHING)[1:-1]
 
 
 _PART = re.compile(r"([^:]+):\d{1,19}-\d{1,19}")
-"""A part of a context, by its name and the bytes that it has."""
+"""The id of a part of a context: its name and a range of bytes."""
 
 
 MAX_SCHEMA_VALUES = 4_000
-"""Values in the schemas of one plan: to check one takes a tenth of a millisecond."""
+"""The most values in the schemas of one plan. The check of one value takes a tenth of a millisecond."""
 
 
-class Full(Exception):
-    """There are problems enough."""
+class EnoughProblems(Exception):
+    """The check has found ``MAX_PROBLEMS`` problems and ends."""
 
 
 class FieldCheck:
-    """Checks fields and collects what is wrong with them.
+    """Checks fields and collects their problems.
 
-    ``homes`` says of each name that the plan binds where that is.
+    ``homes`` maps each name that the plan binds to the place that binds it.
     """
 
     def __init__(self, frame: Frame) -> None:
@@ -68,15 +68,15 @@ class FieldCheck:
         }
 
     def add(self, found: PlanProblem) -> None:
-        """Remember a problem. Raises: Full where there are enough."""
+        """Add a problem. Raises: EnoughProblems after the last one that is collected."""
         self.problems.append(found)
         if len(self.problems) >= MAX_PROBLEMS:
-            raise Full
+            raise EnoughProblems
 
     # -- fields -------------------------------------------------------------------------------------
 
     def value(self, value: Any, path: str, names: Names) -> None:
-        """An expression."""
+        """Check an expression."""
         if isinstance(value, list):
             for number, item in enumerate(value):
                 self.value(item, inside(path, number), names)
@@ -88,40 +88,41 @@ class FieldCheck:
                 self.by_form[form](value, path, names)
 
     def text(self, value: Any, path: str, names: Names) -> None:
-        """An expression for a text: no number, list or plain object."""
+        """Check an expression for a text: no number, list or plain object."""
         if isinstance(value, str):
             return
         if form_of(value) is None:
-            self.add(wrong(path, 'a string, or {"join": [...]}, or {"var": ...}', value))
+            self.add(wrong_value(path, 'a string, or {"join": [...]}, or {"var": ...}', value))
         else:
             self.value(value, path, names)
 
     def handle(self, value: Any, path: str, names: Names) -> None:
-        """A context: its name, or an expression for one."""
+        """Check a context: its name, or an expression for one."""
         if isinstance(value, str):
             self._handle({"handle": value}, path, names)
         elif form_of(value) in ("var", "input", "handle"):
             self.value(value, path, names)
         else:
-            self.add(wrong(path, 'the name of a context, or {"var": ...}', value))
+            self.add(wrong_value(path, 'the name of a context, or {"var": ...}', value))
 
     def tool(self, value: Any, path: str, names: Names) -> None:
-        """The name of a tool that this plan may call."""
+        """Check the name of a tool that this plan may call."""
         if not isinstance(value, str):
-            self.add(wrong(path, one_of(self.frame.tools), value))
+            self.add(wrong_value(path, one_of(self.frame.tools), value))
         elif value in self.frame.tools:
             self.tools.add(value)
         elif value in self.frame.known_tools:
             message = (
-                f"the tool {shown(value)} is not shown to you; end with `observe`, and say what you need in `needs`"
+                f"the tool {short_json(value)} is not shown to you; "
+                "end with `observe`, and say what you need in `needs`"
             )
-            wanted = one_of(self.frame.tools, like=value)
-            self.add(problem(path, "tool_not_visible", message, wanted, shown(value)))
+            visible_tools = one_of(self.frame.tools, like=value)
+            self.add(problem(path, "tool_not_visible", message, visible_tools, short_json(value)))
         else:
-            self.add(unknown(path, "unknown_tool", "tool", value, self.frame.tools))
+            self.add(unknown_name(path, "unknown_tool", "tool", value, self.frame.tools))
 
     def schema(self, value: Any, path: str, names: Names) -> None:
-        """A JSON Schema, as it stands."""
+        """Check a JSON Schema."""
         self.schema_values += size_of(value)[0]
         if self.schema_values > MAX_SCHEMA_VALUES:
             most = f"<= {MAX_SCHEMA_VALUES} values in all schemas of the plan together"
@@ -129,57 +130,59 @@ class FieldCheck:
             return
         why = schema_problem(value)
         if why is not None:
-            self.add(wrong(path, "a JSON Schema", value, kind="invalid_schema", message=f"no JSON Schema: {why}"))
+            self.add(wrong_value(path, "a JSON Schema", value, kind="invalid_schema", message=f"no JSON Schema: {why}"))
 
     def reduction(self, value: Any, path: str, names: Names) -> None:
-        """A way to reduce that exists here."""
+        """Check the name of a reduction that this frame allows."""
         known = [name for name in REDUCTIONS if name != "model" or "model" in self.frame.ops]
         self._choice(value, path, "way to reduce", known)
 
     def failed(self, value: Any, path: str, names: Names) -> None:
-        """What ``reduce`` does with failed items."""
+        """Check the treatment of failed items by ``reduce``."""
         self._choice(value, path, "way with failed items", FAILED)
 
     def way(self, value: Any, path: str, names: Names) -> None:
-        """A path into a value."""
+        """Check a path into a value."""
         if keys_of(value) is None:
-            self.add(wrong(path, 'a path like "a.b[0]", or a list of keys', value, kind="invalid_path"))
+            self.add(wrong_value(path, 'a path like "a.b[0]", or a list of keys', value, kind="invalid_path"))
 
     def attempts(self, value: Any, path: str, names: Names) -> None:
-        """A number of attempts."""
+        """Check a number of attempts."""
         most = self.frame.limits.max_attempts
         if not isinstance(value, int) or isinstance(value, bool):
-            self.add(wrong(path, f"a whole number from 1 to {most}", value))
+            self.add(wrong_value(path, f"a whole number from 1 to {most}", value))
         elif not 1 <= value <= most:
-            self.add(wrong(path, f"1 to {most}", value, kind="out_of_range"))
+            self.add(wrong_value(path, f"1 to {most}", value, kind="out_of_range"))
 
     def label(self, value: Any, path: str, names: Names) -> None:
-        """A short string."""
+        """Check a short string."""
         if not isinstance(value, str):
-            self.add(wrong(path, "a string", value))
+            self.add(wrong_value(path, "a string", value))
         elif len(value) > MAX_LABEL:
-            self.add(wrong(path, f"at most {MAX_LABEL} characters", value, kind="out_of_range"))
+            self.add(wrong_value(path, f"at most {MAX_LABEL} characters", value, kind="out_of_range"))
 
     def values(self, value: Any, path: str, names: Names) -> None:
-        """What is to be observed: expressions, with labels or without."""
+        """Check the values to observe: expressions, with or without labels."""
         if form_of(value) is not None or not isinstance(value, dict | list) or not value:
-            self.add(wrong(path, 'a list like [{"var": "x"}], or an object', value))
+            self.add(wrong_value(path, 'a list like [{"var": "x"}], or an object', value))
         else:
             self.value(value, path, names)
 
     def needs(self, value: Any, path: str, names: Names) -> None:
-        """Words for the next compile."""
+        """Check the words for the next compile."""
         if not isinstance(value, list) or not all(isinstance(need, str) for need in value):
-            self.add(wrong(path, "a list of strings", value))
+            self.add(wrong_value(path, "a list of strings", value))
         elif len(value) > MAX_NEEDS or any(len(need) > MAX_NEED for need in value):
-            self.add(wrong(path, f"at most {MAX_NEEDS} strings of {MAX_NEED} characters", value, kind="out_of_range"))
+            self.add(
+                wrong_value(path, f"at most {MAX_NEEDS} strings of {MAX_NEED} characters", value, kind="out_of_range")
+            )
 
     def _choice(self, value: Any, path: str, what: str, known: Iterable[str], kind: str = "unknown_choice") -> None:
         names = list(known)
         if not isinstance(value, str):
-            self.add(wrong(path, one_of(names), value))
+            self.add(wrong_value(path, one_of(names), value))
         elif value not in names:
-            self.add(unknown(path, kind, what, value, names))
+            self.add(unknown_name(path, kind, what, value, names))
 
     # -- forms of expressions ----------------------------------------------------------------------
 
@@ -192,7 +195,9 @@ class FieldCheck:
                 f"an object with {marks[0]!r} is a reference and has no {other!r}{did_you_mean(other, fields)}; "
                 'for an object as it stands write {"literal": {...}}'
             )
-            self.add(wrong(path, f"only {', '.join(sorted(fields))}", value, kind="ambiguous_object", message=message))
+            self.add(
+                wrong_value(path, f"only {', '.join(sorted(fields))}", value, kind="ambiguous_object", message=message)
+            )
             return
         for key, item in value.items():
             self.value(item, inside(path, key), names)
@@ -200,62 +205,66 @@ class FieldCheck:
     def _var(self, value: dict[str, Any], path: str, names: Names) -> None:
         name = value["var"]
         if not isinstance(name, str):
-            self.add(wrong(inside(path, "var"), "the name of a variable", name))
+            self.add(wrong_value(inside(path, "var"), "the name of a variable", name))
         elif name not in names:
             self.add(self._unbound(name, inside(path, "var"), names))
-        self._way_of(value, path)
+        self._path_of(value, path)
 
     def _unbound(self, name: str, path: str, names: Names) -> PlanProblem:
         home = self.homes.get(name)
         hint = f"; it is bound at {home}, which cannot be seen from here" if home else did_you_mean(name, names)
         if not hint and name in self.frame.inputs:
-            hint = f'; it is an input: {{"input": {shown(name)}}}'
-        return problem(path, "unbound", f"no variable {shown(name)} is bound here{hint}", one_of(names), shown(name))
+            hint = f'; it is an input: {{"input": {short_json(name)}}}'
+        return problem(
+            path, "unbound", f"no variable {short_json(name)} is bound here{hint}", one_of(names), short_json(name)
+        )
 
     def _input(self, value: dict[str, Any], path: str, names: Names) -> None:
         name = value["input"]
         if not isinstance(name, str):
-            self.add(wrong(inside(path, "input"), "the name of an input", name))
+            self.add(wrong_value(inside(path, "input"), "the name of an input", name))
         elif name not in self.frame.inputs:
-            self.add(unknown(inside(path, "input"), "unknown_input", "input", name, self.frame.inputs))
-        self._way_of(value, path)
+            self.add(unknown_name(inside(path, "input"), "unknown_input", "input", name, self.frame.inputs))
+        self._path_of(value, path)
 
-    def _way_of(self, value: dict[str, Any], path: str) -> None:
+    def _path_of(self, value: dict[str, Any], path: str) -> None:
         if "path" in value:
             self.way(value["path"], inside(path, "path"), frozenset())
 
     def _join(self, value: dict[str, Any], path: str, names: Names) -> None:
         if not isinstance(value["join"], list):
-            self.add(wrong(inside(path, "join"), "a list of parts", value["join"]))
+            self.add(wrong_value(inside(path, "join"), "a list of parts", value["join"]))
         else:
             self.value(value["join"], inside(path, "join"), names)
 
     def _handle(self, value: dict[str, Any], path: str, names: Names) -> None:
         name = value["handle"]
         if not isinstance(name, str):
-            self.add(wrong(inside(path, "handle"), "the name of a context", name))
+            self.add(wrong_value(inside(path, "handle"), "the name of a context", name))
         elif name not in self.frame.handles and not self._is_part(name):
-            self.add(unknown(path, "unknown_handle", "context", name, self.frame.handles))
+            self.add(unknown_name(path, "unknown_handle", "context", name, self.frame.handles))
 
     def _is_part(self, name: str) -> bool:
-        """Whether it names a stretch of a context that is there; the store says whether there is so much of it."""
+        """Whether the name is a part of an existing context. The store checks the range."""
         match = _PART.fullmatch(name)
         return match is not None and match[1] in {handle.partition(":")[0] for handle in self.frame.handles}
 
     def _literal(self, value: dict[str, Any], path: str, names: Names) -> None:
-        """Anything."""
+        """Accept any value."""
 
     # -- fields that depend on each other ----------------------------------------------------------
 
     def action(self, value: Any, path: str, names: Names) -> None:
-        """An action of a context."""
+        """Check an action of a context."""
         self._choice(value, path, "action", self.frame.actions, "unknown_action")
 
     def arguments(self, step: dict[str, Any], path: str, schema: dict[str, Any] | None, names: Names) -> None:
-        """``args``: expressions by name. What is literal among them is held against the schema, where there is one."""
+        """Check ``args``: expressions by name. Literal values among them are checked against the schema, where there is
+        one.
+        """
         args, path = step.get("args", {}), inside(path, "args")
         if not isinstance(args, dict):
-            self.add(wrong(path, Shape.ARGUMENTS.value, args))
+            self.add(wrong_value(path, Shape.ARGUMENTS.value, args))
             return
         for key, item in args.items():
             self.value(item, inside(path, key), names)
@@ -263,17 +272,17 @@ class FieldCheck:
             return
         literal = {key: literal_of(item) for key, item in args.items()}
         for keys, keyword, message in violations(schema, literal):
-            expected = _wanted(schema, keys)
+            expected = _expectation(schema, keys)
             if keyword == "additionalProperties" and keys:
                 known = _part(schema, keys[:-1]).get("properties", {})
                 message += did_you_mean(str(keys[-1]), known)
                 expected = one_of(known, like=str(keys[-1]))
-            got = shown(_at(literal, keys)).replace(_HIDDEN, "...")
+            got = short_json(_at(literal, keys)).replace(_HIDDEN, "...")
             self.add(problem(joined(path, keys), "invalid_argument", message, expected, got))
 
 
 def literal_of(value: Any) -> Any:
-    """A value with ``ANYTHING`` wherever an expression stands."""
+    """Return a value with ``ANYTHING`` in place of each expression."""
     if isinstance(value, list):
         return [literal_of(item) for item in value]
     if not isinstance(value, dict):
@@ -292,7 +301,7 @@ def _at(value: Any, keys: list[str | int]) -> Any:
 
 
 def _part(schema: dict[str, Any], keys: list[str | int]) -> dict[str, Any]:
-    """The part of a schema that speaks of a place, where it can be found simply."""
+    """Return the part of a schema for a place; empty where simple steps into the schema do not reach it."""
     for key in keys:
         inner = schema.get("items") if isinstance(key, int) else schema.get("properties", {}).get(key)
         if not isinstance(inner, dict):
@@ -301,11 +310,11 @@ def _part(schema: dict[str, Any], keys: list[str | int]) -> dict[str, Any]:
     return schema
 
 
-def _wanted(schema: dict[str, Any], keys: list[str | int]) -> str:
-    """What a place should hold, in short."""
+def _expectation(schema: dict[str, Any], keys: list[str | int]) -> str:
+    """Return the expectation for a place in short."""
     part = _part(schema, keys)
     if "properties" in part:
         needed = set(part.get("required", ()))
         return named(name if name in needed else f"{name}?" for name in part["properties"]) or "no arguments"
     words = {key: value for key, value in part.items() if key not in ("description", "title", "default")}
-    return shown(words) if words else ""
+    return short_json(words) if words else ""

@@ -1,4 +1,4 @@
-"""The fields of every operation, as one table: what ``validate``, the schema and the text for a model are made from."""
+"""The fields of every operation in one table, for ``validate``, the reply schema and the text for a model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-"""What a variable may be called."""
+"""The form of the name of a variable."""
 
 MAX_LABEL = 200
 MAX_NEEDS = 16
@@ -16,7 +16,7 @@ MAX_NEED = 500
 
 
 class Shape(enum.Enum):
-    """What a field holds."""
+    """The kinds of content that a field may have, with their words in problems."""
 
     VALUE = "an expression"
     TEXT = "a string or an expression"
@@ -84,10 +84,10 @@ FIELDS: Mapping[str, Mapping[str, StepField]] = {
     "observe": {"values": StepField(Shape.VALUES), "needs": _may(Shape.NEEDS)},
     "final": {"value": StepField(Shape.VALUE), "schema": _may(Shape.SCHEMA)},
 }
-"""By operation and field. ``op`` itself is not in it."""
+"""The fields by operation and name. ``op`` itself is not among them."""
 
 ONLY_WITH: Mapping[str, str] = {"prompt": "model", "schema": "model", "separator": "concat"}
-"""Fields of ``reduce`` that go with one way to reduce only."""
+"""Fields of ``reduce`` that belong to one reduction only."""
 
 ENDINGS = frozenset({"final", "observe"})
 FAILED = ("fail", "skip")

@@ -1,15 +1,15 @@
-"""A running plan as a value: what is to be done next, and what becomes of it when that is done.
+"""A running plan as a value: the due actions, and the next state after their outcomes.
 
     state = begin(plan, scope, width=8, most=250)
     while not isinstance(due := advance(state), Ending):
-        ...                                     # do what is due, in any order, side by side
+        ...                                     # perform the due actions, in any order, side by side
         if state.pause is not None:
             state = proceed(state, most=250)    # the move took its 250 steps, and there is more to do
         else:
             state = resume(state, outcome, most=250)    # once for every outcome
 
-There is no clock and no I/O here, and every state stays what it was. The same outcomes in the same order give the
-same states, however many steps each move takes.
+This module has no clock and does no I/O, and states are immutable. The same outcomes in the same order give the same
+states, however many steps each move takes.
 """
 
 from __future__ import annotations
@@ -20,45 +20,53 @@ from dataclasses import replace
 from typing import Any
 
 from rlm.model.plan import Ending, Failed, Final, Observe, PlanError, ValidPlan
-from rlm.plan.actions import Action, ActionOutcome, Note, Way
+from rlm.plan.actions import Action, ActionOutcome, BodyPath, Note
 from rlm.plan.expressions import Scope
 from rlm.plan.problems import failure
-from rlm.plan.sizes import MAX_CHARS, MAX_HELD, MAX_NODES, StepWork, size_of, too_large, units_of
-from rlm.plan.state import Attempt, Group, Limit, MapBody, Pause, PlanState, Settings, Step, bindings
-from rlm.plan.steps import Again, Many, Value, work_of
+from rlm.plan.sizes import MAX_BOUND_VALUES, MAX_CHARS, MAX_NODES, StepWork, size_of, too_large, units_of
+from rlm.plan.state import Attempt, BodyState, Group, Pause, PlanState, ReplayLimit, Settings, Step, bindings
+from rlm.plan.steps import Retried, SideBySide, StepValue, work_of
 
 MAX_ITEMS = 10_000
-"""Items of a ``map`` where the host names no limit."""
+"""The most items of a ``map`` where the host sets no limit."""
 
 UNITS_PER_STEP = 100
-"""A step that looks at so many values counts as one more, and so on."""
+"""A step counts once more for each so many values that it reads."""
 
 
 def begin(
-    plan: ValidPlan, scope: Scope, *, width: int, most: int = sys.maxsize, limit: Limit | None = None
+    plan: ValidPlan, scope: Scope, *, width: int, most: int = sys.maxsize, limit: ReplayLimit | None = None
 ) -> PlanState:
-    """The first state of a plan.
+    """Return the first state of a plan.
 
     Args:
-        width: items of one ``map``, or plans of one ``parallel``, that are under way at the same moment.
-        most: steps after which the move pauses; the last one may count as several.
-        limit: how far a recorded run came.
+        plan: a plan that was validated.
+        scope: the values that its expressions may name.
+        width: the most items of one ``map``, or plans of one ``parallel``, that run at the same time.
+        most: steps after which the move pauses. The last step may count several times.
+        limit: the place where a recorded run stopped; None for no such place.
     """
     items = plan.limits.max_items
     move = _Move(Settings(width, MAX_ITEMS if items is None else items, limit), scope.work, most)
-    body = MapBody(tuple(plan.data["steps"]), "steps", "steps", (), scope)
+    body = BodyState(tuple(plan.data["steps"]), "steps", "steps", (), scope)
     return move.state(move.proceed(body))
 
 
 def advance(state: PlanState) -> tuple[Action, ...] | Ending:
-    """What became due with this state, or how the plan ended."""
+    """Return the actions that became due with this state, or the ending of the plan."""
     return state.actions if state.ending is None else state.ending
 
 
 def resume(state: PlanState, outcome: ActionOutcome, *, most: int = sys.maxsize) -> PlanState:
-    """The state after one outcome. A state that paused takes none but a terminal one.
+    """Return the state after one outcome. A paused state takes only a terminal outcome.
 
-    Raises: ValueError where nothing waits for it, or the state paused.
+    Args:
+        state: the state before it.
+        outcome: the outcome of an action that the plan waits for.
+        most: steps after which the move pauses.
+
+    Raises:
+        ValueError: no action waits for the outcome, or the state is paused.
     """
     if outcome.terminal:
         return stop(state, outcome.error or {}, _waiting(state.body, outcome.at).path)
@@ -69,7 +77,7 @@ def resume(state: PlanState, outcome: ActionOutcome, *, most: int = sys.maxsize)
 
 
 def proceed(state: PlanState, *, most: int = sys.maxsize) -> PlanState:
-    """The state after some more steps of one that paused. Raises: ValueError where it did not."""
+    """Return the state after further steps of a paused one. Raises: ValueError where the state is not paused."""
     if state.pause is None:
         raise ValueError("the plan did not pause")
     move = _Move(state.settings, state.body.scope.work, most)
@@ -77,13 +85,13 @@ def proceed(state: PlanState, *, most: int = sys.maxsize) -> PlanState:
 
 
 def stop(state: PlanState, error: dict[str, Any], path: str) -> PlanState:
-    """The state after an error that ends the plan at once, at a step."""
+    """Return the state after an error at a step that ends the plan at once."""
     move = _Move(state.settings, state.body.scope.work, 0)
-    return move.state(state.body, Failed(_placed(error, path), path, terminal=True))
+    return move.state(state.body, Failed(_with_step(error, path), path, terminal=True))
 
 
 class _Move:
-    """One move from a state to the next; it collects what becomes due on the way."""
+    """One move from a state to the next, which collects the actions that become due."""
 
     def __init__(self, settings: Settings, work: StepWork, most: int) -> None:
         self.settings = settings
@@ -91,37 +99,37 @@ class _Move:
         self.most = most
         self.steps = 0
         self.pause: Pause | None = None
-        self.held = False
+        self.at_limit = False
         self.actions: list[Action] = []
         self.notes: list[Note] = []
 
-    def state(self, body: MapBody, ending: Ending | None = None) -> PlanState:
-        """The state that was reached."""
+    def state(self, body: BodyState, ending: Ending | None = None) -> PlanState:
+        """Return the state at the end of the move."""
         ending = ending or body.end
         if ending is not None:
             self.note("steps", "ended", ending=type(ending).__name__.lower())
         notes, pause = tuple(self.notes), self.pause if ending is None else None
-        state = PlanState(body, self.settings, tuple(self.actions), notes, ending, self.steps, pause, self.held)
+        state = PlanState(body, self.settings, tuple(self.actions), notes, ending, self.steps, pause, self.at_limit)
         return replace(state, ending=replace(ending, bound=bindings(state))) if isinstance(ending, Failed) else state
 
     def note(self, id: str, kind: str, **data: Any) -> None:
-        """Remember what happened."""
+        """Record an event."""
         self.notes.append(Note(id, kind, data))
 
     # -- one body -----------------------------------------------------------------------------------
 
-    def proceed(self, body: MapBody) -> MapBody:
-        """Go on until something has to be waited for."""
+    def proceed(self, body: BodyState) -> BodyState:
+        """Continue a body until it waits for an outcome."""
         while body.end is None and body.waits is None and not self.stops(body):
             self.steps += 1
-            body = self.guarded(body, self.step)
+            body = self.guard(body, self.step)
         return body
 
-    def stops(self, body: MapBody, number: int | None = None) -> bool:
-        """Whether the move stops before the step that is under way, or before an item, plan or attempt of it."""
+    def stops(self, body: BodyState, number: int | None = None) -> bool:
+        """Whether the move stops before the current step, or before an item, plan or attempt of it."""
         limit = self.settings.limit
         if limit is not None and limit.stops(body.step_id, number):
-            self.held = True
+            self.at_limit = True
             return True
         if self.steps < self.most:
             return False
@@ -129,93 +137,92 @@ class _Move:
         return True
 
     def count(self) -> None:
-        """Count what was looked at since the last count."""
+        """Add the units that were read since the last count to the steps."""
         if self.work.units:
             self.steps += self.work.units // UNITS_PER_STEP
             self.work.units = 0
 
-    def go_on(self, body: MapBody, way: Way) -> MapBody:
-        """The body after some more steps, of its own or of a body in it, where it stopped."""
+    def go_on(self, body: BodyState, way: BodyPath) -> BodyState:
+        """Return a stopped body after further steps, of its own or of a body in it."""
         if way:
             child = self.go_on(_child(body, way[0]), way[1:])
             if isinstance(body.waits, Group):
-                return self.proceed(self.gathered(body, body.waits, way[0], child))
-            return self.proceed(self.attempted(body, Attempt(child, way[0])))
+                return self.proceed(self.gather(body, body.waits, way[0], child))
+            return self.proceed(self.continue_attempts(body, Attempt(child, way[0])))
         if isinstance(body.waits, Group):
-            return self.proceed(self.filled(body, body.waits))
+            return self.proceed(self.fill(body, body.waits))
         if isinstance(body.waits, Attempt):
-            return self.proceed(self.attempted(body, body.waits))
+            return self.proceed(self.continue_attempts(body, body.waits))
         return self.proceed(body)
 
-    def step(self, body: MapBody) -> MapBody:
-        """Do what can be done of the step that is under way. Raises: PlanError."""
+    def step(self, body: BodyState) -> BodyState:
+        """Do the current step as far as possible without an outcome. Raises: PlanError."""
         match work_of(body):
-            case Value(value):
-                return self.bound(body, value)
-            case Many(over):
+            case StepValue(value):
+                return self.bind(body, value)
+            case SideBySide(over):
                 return self.side_by_side(body, over)
-            case Again():
-                return self.attempted(body, self.attempt(body, 0))
+            case Retried():
+                return self.continue_attempts(body, self.attempt(body, 0))
             case Action() as action:
                 self.actions.append(action)
                 return body.waiting(action)
             case ending:
                 return body.after(body.scope, ending)
 
-    def guarded(self, body: MapBody, go: Callable[[MapBody], MapBody]) -> MapBody:
-        """What ``go`` makes of the body; a body that failed where it raises."""
+    def guard(self, body: BodyState, go: Callable[[BodyState], BodyState]) -> BodyState:
+        """Return ``go(body)``; a failed body where ``go`` raises."""
         try:
             return go(body)
         except PlanError as problem:
-            return self.broken(body, problem.to_dict(), str(problem.detail.get("path", body.step_path)))
+            return self.fail(body, problem.to_dict(), str(problem.detail.get("path", body.step_path)))
         except RecursionError:
             deep = failure("too_deep", "a value is nested too deeply", body.step_path)
-            return self.broken(body, deep.to_dict(), body.step_path)
+            return self.fail(body, deep.to_dict(), body.step_path)
         finally:
             self.count()
 
-    def bound(self, body: MapBody, value: Any) -> MapBody:
-        """The step has its value; the last step's is the body's."""
+    def bind(self, body: BodyState, value: Any) -> BodyState:
+        """Bind the value of the current step. The value of the last step is the value of the body."""
         op, name = body.step["op"], body.step.get("bind")
-        scope = body.scope if name is None else self.scoped(body, name, value)
+        scope = body.scope if name is None else self.bind_in_scope(body, name, value)
         self.note(body.step_id, "bound", op=op, bind=name)
         if body.index + 1 < len(body.steps):
             return body.after(scope)
         return body.after(scope, Final(value))
 
-    def scoped(self, body: MapBody, name: str, value: Any) -> Scope:
-        """The scope with a value. Raises: PlanError ``too_large`` where more is bound than may be held."""
+    def bind_in_scope(self, body: BodyState, name: str, value: Any) -> Scope:
+        """Return the scope with a value. Raises: PlanError ``too_large`` where all bound values together are."""
         units = units_of(*size_of(value))
         self.work.units += units
-        if body.scope.held + units > MAX_HELD * units_of(MAX_NODES, MAX_CHARS):
+        if body.scope.bound_units + units > MAX_BOUND_VALUES * units_of(MAX_NODES, MAX_CHARS):
             raise failure("too_large", "all that the plan bound is too large together", body.step_path)
         return body.scope.bind(name, value, units)
 
-    def broken(self, body: MapBody, error: dict[str, Any], path: str) -> MapBody:
-        """The step failed, and the body with it."""
-        error = _placed(error, body.step_path)
+    def fail(self, body: BodyState, error: dict[str, Any], path: str) -> BodyState:
+        """End the body with the failure of its current step."""
+        error = _with_step(error, body.step_path)
         self.note(body.step_id, "failed", op=body.step["op"], error=error)
         return replace(body, waits=None, end=Failed(error, path))
 
     # -- outcomes -----------------------------------------------------------------------------------
 
-    def feed(self, body: MapBody, way: Way, outcome: ActionOutcome) -> MapBody:
-        """The body after an outcome for it, or for a body in it."""
+    def feed(self, body: BodyState, way: BodyPath, outcome: ActionOutcome) -> BodyState:
+        """Return the body after an outcome for it, or for a body in it."""
         if not way:
             path = _waiting(body, way).path
-            failed = outcome.error is not None
-            if failed:
-                return self.broken(body, outcome.error or {}, path)
-            return self.proceed(self.guarded(body, lambda body: self.bound(body, outcome.value)))
+            if outcome.error is not None:
+                return self.fail(body, outcome.error, path)
+            return self.proceed(self.guard(body, lambda body: self.bind(body, outcome.value)))
         child = self.feed(_child(body, way[0]), way[1:], outcome)
         if isinstance(body.waits, Group):
-            return self.proceed(self.gathered(body, body.waits, way[0], child))
-        return self.proceed(self.attempted(body, Attempt(child, way[0])))
+            return self.proceed(self.gather(body, body.waits, way[0], child))
+        return self.proceed(self.continue_attempts(body, Attempt(child, way[0])))
 
     # -- side by side -------------------------------------------------------------------------------
 
-    def side_by_side(self, body: MapBody, over: tuple[Any, ...]) -> MapBody:
-        """Begin a body for each. Raises: PlanError ``too_many_items``."""
+    def side_by_side(self, body: BodyState, over: tuple[Any, ...]) -> BodyState:
+        """Begin a body for each item. Raises: PlanError ``too_many_items``."""
         most = self.settings.max_items
         if len(over) > most:
             message = f"the list has {len(over)} items, and at most {most} are taken"
@@ -223,26 +230,26 @@ class _Move:
         self.note(body.step_id, "items", count=len(over))
         self.count()
         is_own = body.step["op"] == "map" and body.scope.is_own(body.step["over"])
-        return self.filled(body, Group(over, is_own=is_own))
+        return self.fill(body, Group(over, is_own=is_own))
 
-    def gathered(self, body: MapBody, group: Group, number: int, child: MapBody) -> MapBody:
-        """The group after something happened to one of its bodies."""
+    def gather(self, body: BodyState, group: Group, number: int, child: BodyState) -> BodyState:
+        """Return the body after a change of one of its group's bodies."""
         running = {**group.running, number: child}
         if child.end is None:
             group = replace(group, running=running)
             is_full = len(running) >= self.settings.width or group.next >= len(group.over)
-            return body.waiting(group) if is_full else self.filled(body, group)
+            return body.waiting(group) if is_full else self.fill(body, group)
         del running[number]
         group = group.with_result(number, _result(child.end), self.work)
         self.count()
-        return self.filled(body, replace(group, running=running))
+        return self.fill(body, replace(group, running=running))
 
-    def filled(self, body: MapBody, group: Group) -> MapBody:
-        """The group with as many bodies under way as there may be; its list where all have ended."""
+    def fill(self, body: BodyState, group: Group) -> BodyState:
+        """Begin as many bodies of the group as may run. Bind the list of results where all have ended."""
         running, number = dict(group.running), group.next
         last = number if group.is_too_large else len(group.over)
         while len(running) < self.settings.width and number < last and not self.stops(body, number):
-            child = self.proceed(_begun(body, group, number))
+            child = self.proceed(_item_body(body, group, number))
             number += 1
             if child.end is None:
                 running[number - 1] = child
@@ -253,55 +260,57 @@ class _Move:
         group = replace(group, running=running, next=number)
         if running or number < last:
             return body.waiting(group)
-        return self.guarded(body, lambda body: self.bound(body, _listed(body, group)))
+        return self.guard(body, lambda body: self.bind(body, _results_of(body, group)))
 
     # -- again and again ----------------------------------------------------------------------------
 
-    def attempt(self, body: MapBody, number: int) -> Attempt:
+    def attempt(self, body: BodyState, number: int) -> Attempt:
         """Begin an attempt."""
         self.note(body.step_id, "attempt", number=number)
-        inner = _inner(body, body.step["steps"], "steps", f"attempts[{number}].steps", number, body.scope)
+        inner = _inner_body(body, body.step["steps"], "steps", f"attempts[{number}].steps", number, body.scope)
         return Attempt(self.proceed(inner), number)
 
-    def attempted(self, body: MapBody, attempt: Attempt) -> MapBody:
-        """The attempt as far as it is; another one where it failed and one is left."""
+    def continue_attempts(self, body: BodyState, attempt: Attempt) -> BodyState:
+        """Continue an attempt. Begin another one where it failed and attempts are left."""
         while isinstance(attempt.body.end, Failed) and attempt.number + 1 < body.step["attempts"]:
             if self.stops(body, attempt.number + 1):
                 return body.waiting(attempt)
             attempt = self.attempt(body, attempt.number + 1)
         end = attempt.body.end
         if isinstance(end, Failed):
-            return self.broken(body, end.error, end.path)
+            return self.fail(body, end.error, end.path)
         if end is None:
             return body.waiting(attempt)
-        return self.guarded(body, lambda body: self.bound(body, _result(end)))
+        return self.guard(body, lambda body: self.bind(body, _result(end)))
 
 
-def _listed(body: MapBody, group: Group) -> list[Any]:
-    """The results of a group. Raises: PlanError ``too_large``."""
+def _results_of(body: BodyState, group: Group) -> list[Any]:
+    """Return the results of a group. Raises: PlanError ``too_large``."""
     if group.is_too_large:
         raise too_large(body.step_path)
     return group.results()
 
 
-def _begun(body: MapBody, group: Group, number: int) -> MapBody:
-    """The body of one item of a ``map``, or of one plan of a ``parallel``."""
-    one = group.over[number]
+def _item_body(body: BodyState, group: Group, number: int) -> BodyState:
+    """Return the body of one item of a ``map``, or of one plan of a ``parallel``."""
+    item = group.over[number]
     if body.step["op"] == "map":
         bind = body.scope.bind_own if group.is_own else body.scope.bind
-        scope = bind(body.step["as"], one)
-        return _inner(body, body.step["steps"], "steps", f"items[{number}].steps", number, scope)
+        scope = bind(body.step["as"], item)
+        return _inner_body(body, body.step["steps"], "steps", f"items[{number}].steps", number, scope)
     place = f"plans[{number}].steps"
-    return _inner(body, one, place, place, number, body.scope)
+    return _inner_body(body, item, place, place, number, body.scope)
 
 
-def _inner(body: MapBody, steps: Iterable[Step], place: str, counted: str, number: int, scope: Scope) -> MapBody:
-    """A body inside the step that is under way."""
-    path, id = f"{body.step_path}.{place}", f"{body.step_id}.{counted}"
-    return MapBody(tuple(steps), path, id, (*body.at, number), scope)
+def _inner_body(
+    body: BodyState, steps: Iterable[Step], place: str, counted_place: str, number: int, scope: Scope
+) -> BodyState:
+    """Return a body inside the current step."""
+    path, id = f"{body.step_path}.{place}", f"{body.step_id}.{counted_place}"
+    return BodyState(tuple(steps), path, id, (*body.at, number), scope)
 
 
-def _child(body: MapBody, number: int) -> MapBody:
+def _child(body: BodyState, number: int) -> BodyState:
     if isinstance(body.waits, Group) and number in body.waits.running:
         return body.waits.running[number]
     if isinstance(body.waits, Attempt) and body.waits.number == number:
@@ -309,7 +318,7 @@ def _child(body: MapBody, number: int) -> MapBody:
     raise ValueError(f"nothing in {body.step_id} waits for an outcome of {number}")
 
 
-def _waiting(body: MapBody, way: Way) -> Action:
+def _waiting(body: BodyState, way: BodyPath) -> Action:
     for number in way:
         body = _child(body, number)
     if not isinstance(body.waits, Action):
@@ -318,11 +327,11 @@ def _waiting(body: MapBody, way: Way) -> Action:
 
 
 def _result(end: Ending) -> Any:
-    """What an item comes to: its value, or its error as a value."""
+    """Return the result of an item: its value, or its error as a value."""
     assert not isinstance(end, Observe)
     return end.value if isinstance(end, Final) else {"error": end.error}
 
 
-def _placed(error: dict[str, Any], step: str) -> dict[str, Any]:
-    """The error with the path of the step in its detail, unless a step inside is named there already."""
+def _with_step(error: dict[str, Any], step: str) -> dict[str, Any]:
+    """Return the error with the path of the step in its detail, unless it already names a step inside."""
     return {**error, "detail": {"step": step, **error.get("detail", {})}}

@@ -1,7 +1,7 @@
-"""How much of a plan is done at a time, and how much of it at all.
+"""The pace of plans: the steps that are taken in one turn of the event loop, and the steps that a plan may take at all.
 
-The steps of a plan that call nothing run on the event loop. So they are done in slices, and between two slices, of one
-plan or of two, the loop has its turn: other tasks run, and a deadline or a cancellation is seen.
+Steps that call nothing run on the event loop. They are taken in slices. Between two slices, of one plan or of two,
+the loop has its turn: other tasks run, and deadlines and cancellations take effect.
 """
 
 from __future__ import annotations
@@ -12,17 +12,21 @@ import anyio
 import anyio.lowlevel
 
 from rlm.errors import RlmError, RunError
-from rlm.plan.state import Limit, PlanState
+from rlm.plan.state import PlanState, ReplayLimit
 
 SLICE = 125
-"""Steps of all plans between two turns of the event loop, at the most."""
+"""The most steps of all plans between two turns of the event loop."""
 
 SLICE_SECONDS = 0.005
-"""How long a slice should take. Where it takes longer (large values, a trace, a slow machine), the next is shorter."""
+"""The target seconds of a slice. After a longer one (large values, a trace, a slow machine) the next slice is shorter.
+"""
 
 
 class Turns:
-    """Shares one event loop among the plans on it: between two turns of the loop they take ``SLICE`` steps together."""
+    """Shares one event loop among its plans. Between two turns of the loop they take ``SLICE`` steps together at most.
+
+    The steps per turn fall below ``SLICE`` where a slice takes longer than ``SLICE_SECONDS``.
+    """
 
     def __init__(self) -> None:
         self._lock = anyio.Lock()
@@ -32,7 +36,7 @@ class Turns:
 
     @classmethod
     def here(cls) -> Turns:
-        """Those of the event loop that is running."""
+        """Return the turns of the running event loop."""
         turns = _turns.get(None)
         if turns is None:
             turns = cls()
@@ -40,11 +44,11 @@ class Turns:
         return turns
 
     def left(self) -> int:
-        """Steps that may be taken now; always one, so that no plan stands still."""
+        """Return the steps that may be taken now, at least 1, so that every plan advances."""
         return max(1, self._slice - self._taken)
 
     def took(self, steps: int, seconds: float) -> None:
-        """Steps were taken, in so much time."""
+        """Count steps and the seconds that they took."""
         if self._taken == 0 and steps > 0:
             self._loop.call_soon(self._begin)  # runs in the next turn of the loop
         self._taken += steps
@@ -57,7 +61,7 @@ class Turns:
         self._taken = 0
 
     async def wait(self) -> None:
-        """Wait for the next turn of the loop, and for the plans that waited before."""
+        """Wait for the next turn of the loop, behind the plans that waited before."""
         async with self._lock:
             await anyio.lowlevel.checkpoint()
 
@@ -66,27 +70,28 @@ _turns: anyio.lowlevel.RunVar[Turns | None] = anyio.lowlevel.RunVar("rlm_turns",
 
 
 class Pace:
-    """How many steps one plan may take. This one lets it take any number.
+    """The steps that one plan may take. This class sets no limit.
 
-    ``limit``: how far the recorded run of the same plan came; None: it came to its end, or there is none.
+    ``limit`` is the place where the recorded run of the same plan stopped. It is None where that run ended, or where
+    there is no recorded run.
     """
 
-    limit: Limit | None = None
+    limit: ReplayLimit | None = None
 
     def left(self) -> int | None:
-        """Steps that may still be taken; None: any number."""
+        """Return the steps that may still be taken; None for any number."""
         return None
 
     def took(self, steps: int) -> None:
         """Count steps that were taken."""
 
     def refusal(self) -> RlmError:
-        """The error for a plan of which no more steps may be taken."""
+        """Return the error for a plan that may take no more steps."""
         return RunError("budget_exhausted", "the plan may take no more steps", {"field": "max_steps"})
 
     def stopped(self, state: PlanState, problem: RlmError | None) -> None:
-        """Write down in which state a plan was stopped: by ``problem``, or from outside (None)."""
+        """Record the state in which a plan was stopped, by ``problem`` or from outside (None)."""
 
     async def behind(self) -> NoReturn:
-        """Wait at ``limit`` until the run ends. Raises: what stopped the recorded run there."""
+        """Wait at ``limit`` until the run ends. Raises: the error that stopped the recorded run there."""
         raise AssertionError("only a replay has a limit")

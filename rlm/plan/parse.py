@@ -1,7 +1,6 @@
-"""From a reply to the one plan in it. Nothing is evaluated; what stands inside strings is kept as it is.
+"""From a reply to the one plan in it. No text is evaluated, and the content of strings is kept as it is.
 
-A reply may be prose, a code fence, or JSON alone. It is read from front to back, in bounded time
-whatever it holds.
+A reply may be prose, a code fence, or JSON alone. It is read from front to back, in bounded time for any content.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from collections import Counter
 from typing import Any
 
 from rlm.model.plan import PlanError, PlanProblem
-from rlm.plan.problems import SHOWN, names_of, shown, type_name
+from rlm.plan.problems import SHOWN, names_of, short_json, type_name
 from rlm.plan.reply_json import JsonCandidate, is_quoted, scan, squeezed, without_thoughts
 
 MAX_CHARS = 262_144
-"""Characters of a reply; a longer one is refused unread."""
+"""The most characters of a reply. A longer one is refused unread."""
 
 MAX_DEPTH = 64
-"""Levels of lists and objects in a plan."""
+"""The most levels of lists and objects in a plan."""
 
 SHAPE = '{"steps": [{"op": ...}, ...]}'
 
@@ -30,26 +29,28 @@ _PLAN_WITHIN = re.compile(r""""(?:steps|op)"\s*:""")
 
 
 def parse(text: str, material: str = "") -> dict[str, Any]:
-    """The plan that stands in a reply outside of the model's thinking, in its normal form.
+    """Return the plan in a reply, outside of the model's thinking, in its normal form.
 
-    A plan acts, so one is wanted where several differ; of several values, the last one counts (``reply_json``).
+    A plan acts, so several different plans are an error. Of several values the last one counts (``reply_json``).
 
     Args:
+        text: the reply.
         material: the texts of the request. A plan that occurs in them word for word is a quotation, unless it is the
             whole reply.
 
     Raises:
-        PlanError: ``no_plan``, ``several_plans``, ``quoted_plan``, ``invalid_json``, ``duplicate_key``, ``too_large``,
+        PlanError: ``no_plan``, ``several_plans``, ``quoted_plan``, ``invalid_json``, ``duplicate_key``,
+            ``too_large``,
             ``too_deep``.
     """
     if len(text) > MAX_CHARS:
         raise _error("too_large", "the reply is too long to be a plan", f"<= {MAX_CHARS} characters", str(len(text)))
     reader = _PlanReader(text)
     values = reader.values()
-    found = [each for each in values if _is_plan(each[1])] or [each for each in values if _is_steps(each[1])]
-    if not found:
+    plans = [each for each in values if _is_plan(each[1])] or [each for each in values if _is_steps(each[1])]
+    if not plans:
         raise _no_plan(text, [value for _, value in values])
-    own = [value for candidate, value in found if candidate.alone or not reader.quotes(candidate, material)]
+    own = [value for candidate, value in plans if candidate.alone or not reader.quotes(candidate, material)]
     if not own:
         message = "the plan in the reply stands word for word in the request, so that it counts as a quotation"
         raise _error("quoted_plan", message, "one plan of your own; the same one only as the whole reply")
@@ -57,14 +58,14 @@ def parse(text: str, material: str = "") -> dict[str, Any]:
         raise _error("too_deep", "the plan is nested too deeply", f"<= {MAX_DEPTH} levels")
     if len({json.dumps(plan, sort_keys=True) for plan in own}) > 1:
         raise _error("several_plans", f"the reply holds {len(own)} plans; write one", f"one {SHAPE}")
-    if reader.twice:
-        raise _error("duplicate_key", f"an object has the key {shown(reader.twice[0])} twice")
+    if reader.duplicate_keys:
+        raise _error("duplicate_key", f"an object has the key {short_json(reader.duplicate_keys[0])} twice")
     plan: dict[str, Any] = normalise(own[0])
     return plan
 
 
 def normalise(value: Any) -> Any:
-    """A plan in its normal form, where there is no doubt what is meant; anything else as it is.
+    """Return a plan in its normal form, where its meaning is certain; any other value as it is.
 
     A list of steps becomes ``{"steps": [...]}``, a single step with ``op`` becomes a plan of that step, and
     ``{"plan": plan}`` becomes the plan.
@@ -79,7 +80,7 @@ def normalise(value: Any) -> Any:
 
 
 def depth_of(value: Any, limit: int = MAX_DEPTH) -> int:
-    """Levels of lists and objects in a value; no more than ``limit + 1`` are counted."""
+    """Return the levels of lists and objects in a value, counted up to ``limit + 1``."""
     level, depth = [value], 0
     while depth <= limit:
         level = [item for parent in level for item in _members(parent)]
@@ -114,21 +115,24 @@ def _means_plan(value: Any) -> bool:
 
 
 class _PlanReader:
-    """Reads the JSON objects and lists of a reply, outermost only."""
+    """Reads the outermost JSON objects and lists of a reply."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.twice: list[str] = []
-        # Raw line ends and tabs inside strings are taken for what they are: nothing else can be meant.
+        self.duplicate_keys: list[str] = []
+        # Raw line ends and tabs inside strings are accepted, because they have no other meaning.
         self._decoder = json.JSONDecoder(strict=False, object_pairs_hook=self._object, parse_int=_integer)
 
     def values(self) -> list[tuple[JsonCandidate, Any]]:
-        """Raises: PlanError where something that wants to be a plan is no JSON; its parts are not looked at."""
-        found = scan(self.text)
-        for start, reached in found.broken:
-            if self._wants_to_be_plan(start, reached):
-                raise self._invalid(start, found.levels)
-        return [(each, self._decoded(each.start, found.levels)) for each in found.candidates]
+        """Return each candidate with its value.
+
+        Raises: PlanError where broken JSON looks like a plan. The parts of that JSON are not read.
+        """
+        result = scan(self.text)
+        for start, reached in result.broken:
+            if self._looks_like_plan(start, reached):
+                raise self._invalid(start, result.levels)
+        return [(each, self._decoded(each.start, result.levels)) for each in result.candidates]
 
     def quotes(self, candidate: JsonCandidate, material: str) -> bool:
         """Whether a candidate occurs in the material word for word."""
@@ -144,12 +148,12 @@ class _PlanReader:
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
-        if len(made) < len(pairs) and not self.twice:
+        if len(made) < len(pairs) and not self.duplicate_keys:
             counts = Counter(key for key, _ in pairs)
-            self.twice.append(next(key for key in counts if counts[key] > 1))
+            self.duplicate_keys.append(next(key for key in counts if counts[key] > 1))
         return made
 
-    def _wants_to_be_plan(self, start: int, reached: int) -> bool:
+    def _looks_like_plan(self, start: int, reached: int) -> bool:
         return bool(_PLAN_AT_ONCE.match(self.text, start) or _PLAN_WITHIN.search(self.text, start, reached))
 
     def _invalid(self, start: int, levels: int) -> PlanError:
@@ -163,10 +167,10 @@ class _PlanReader:
             return self._too_deep()
         rest = self.text[problem.pos :]
         cut = not rest.strip() or problem.msg.startswith("Unterminated")
-        what = "the plan ends in the middle" if cut else f"the plan is no valid JSON: {problem.msg}"
-        where = f"line {problem.lineno}, column {problem.colno} of the reply"
+        fault = "the plan ends in the middle" if cut else f"the plan is no valid JSON: {problem.msg}"
+        place = f"line {problem.lineno}, column {problem.colno} of the reply"
         near = self.text[max(0, problem.pos - 40) : problem.pos + 20]
-        return _error("invalid_json", f"{what} ({where})", "valid JSON", f"... {shown(near)} ...")
+        return _error("invalid_json", f"{fault} ({place})", "valid JSON", f"... {short_json(near)} ...")
 
     @staticmethod
     def _too_deep() -> PlanError:
@@ -179,18 +183,18 @@ def _integer(digits: str) -> int | float:
 
 def _no_plan(text: str, values: list[Any]) -> PlanError:
     expected = f"a JSON object {SHAPE}"
-    said = without_thoughts(text).strip()
-    if not said:
+    answer = without_thoughts(text).strip()
+    if not answer:
         return _error("no_plan", "the reply is empty", expected, "nothing")
     objects = [value for value in values if isinstance(value, dict)]
     if objects:
         got = f"the keys {names_of(objects[0])}"
         return _error("no_plan", "the JSON object in the reply is no plan: it has no `steps`", expected, got)
     try:
-        what = f"only {type_name(json.loads(said))}"
+        content = f"only {type_name(json.loads(answer))}"
     except (ValueError, RecursionError):
-        what = "no JSON object"
-    return _error("no_plan", f"the reply holds no plan: there is {what} in it", expected, shown(said[:SHOWN]))
+        content = "no JSON object"
+    return _error("no_plan", f"the reply holds no plan: there is {content} in it", expected, short_json(answer[:SHOWN]))
 
 
 def _error(kind: str, message: str, expected: str = "", got: str = "") -> PlanError:

@@ -1,4 +1,4 @@
-"""How problems are written: paths, and values short enough to show."""
+"""The form of problems: paths, and values that are short enough to show."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from rlm.errors import MOST_NAMED, did_you_mean, named, nearest
 from rlm.model.plan import PlanError, PlanProblem
 
 MAX_PROBLEMS = 20
-"""A check stops after so many."""
+"""The most problems that one check collects."""
 
 MOST_SORTED = 1_000
-"""Keys of an object that are put into order to show the first ones."""
+"""The most keys of an object that are sorted to show the first ones."""
 
 SHOWN = 120
-"""Characters of a value that a problem shows."""
+"""The most characters of a value in a problem."""
 
 LONGEST_KEY = 100
-"""Characters of a key that a path shows."""
+"""The most characters of a key in a path."""
 
 TYPES: dict[type, str] = {
     dict: "an object",
@@ -33,8 +33,8 @@ TYPES: dict[type, str] = {
 }
 
 
-def shown(value: Any) -> str:
-    """A value as JSON, cut where it is long."""
+def short_json(value: Any) -> str:
+    """Return a value as JSON, shortened where it is long."""
     if isinstance(value, dict | list) and len(value) > SHOWN:
         return f"{TYPES[type(value)]} of {len(value)}"
     try:
@@ -45,8 +45,10 @@ def shown(value: Any) -> str:
 
 
 def _beginning(value: Any, most: int) -> tuple[Any, int]:
-    """A part of a value whose JSON begins as that of the whole, and how much of ``most`` is left: a value may be
-    large, and one that failed is shown for every item that failed."""
+    """Return a part of a value, and the rest of ``most``. The JSON of the part begins like that of the whole.
+
+    A value may be large, and a failed value is shown for every item that failed.
+    """
     if isinstance(value, str):
         return value[:most], most - len(value)
     if not isinstance(value, list | dict):
@@ -63,12 +65,14 @@ def _beginning(value: Any, most: int) -> tuple[Any, int]:
 
 
 def type_name(value: Any) -> str:
-    """What a value is, in the words of JSON."""
+    """Return the JSON type of a value in words, for example ``"a list"``."""
     return TYPES.get(type(value), f"a Python {type(value).__name__}")
 
 
 def one_of(names: Iterable[str], *, like: str = "") -> str:
-    """The names that are allowed, as an ``expected``: at most a dozen; of more, the few that are ``like`` a name."""
+    """Return the allowed names as an ``expected``: at most a dozen. Of more names, those that are ``like`` a name are
+    listed.
+    """
     listed = sorted(names)
     if not listed:
         return "nothing: there is none here"
@@ -77,27 +81,31 @@ def one_of(names: Iterable[str], *, like: str = "") -> str:
 
 
 def problem(path: str, kind: str, message: str, expected: str = "", got: str = "") -> PlanProblem:
-    """One problem."""
+    """Return one problem.
+
+    For example ``str(problem("steps[0].op", "unknown_op", "no such operation"))`` names the place first.
+    """
     return PlanProblem(path=path, kind=kind, message=message, expected=expected, got=got)
 
 
-def unknown(path: str, kind: str, what: str, name: str, known: Iterable[str]) -> PlanProblem:
-    """A name that nobody knows, with the one that may have been meant; of many that are known, those that are like
-    it."""
+def unknown_name(path: str, kind: str, noun: str, name: str, known: Iterable[str]) -> PlanProblem:
+    """Return the problem for an unknown name, with the closest known names."""
     names = list(known)
-    message = f"there is no {what} {shown(name)} here{did_you_mean(name, names)}"
-    return problem(path, kind, message, one_of(names, like=name), shown(name))
+    message = f"there is no {noun} {short_json(name)} here{did_you_mean(name, names)}"
+    return problem(path, kind, message, one_of(names, like=name), short_json(name))
 
 
-def wrong(path: str, expected: str, value: Any, *, kind: str = "wrong_type", message: str = "") -> PlanProblem:
-    """A value that is not what was expected."""
-    said = message or f"this must be {expected}"
-    return problem(path, kind, said, expected, shown(value))
+def wrong_value(path: str, expected: str, value: Any, *, kind: str = "wrong_type", message: str = "") -> PlanProblem:
+    """Return the problem for a value that differs from the expectation."""
+    text = message or f"this must be {expected}"
+    return problem(path, kind, text, expected, short_json(value))
 
 
 def inside(path: str, key: str | int) -> str:
-    """The path of a member: ``a.b``, ``a[0]``, or ``a["b c"]`` where the key is no plain word. A long key is cut: the
-    path of each item under it would be as long."""
+    """Return the path of a member: ``a.b``, ``a[0]``, or ``a["b c"]`` where the key is no plain word.
+
+    A long key is cut, because the path of each item under it would be as long.
+    """
     if isinstance(key, int):
         return f"{path}[{key}]"
     if key.isidentifier() and key.isascii() and len(key) <= LONGEST_KEY:
@@ -110,17 +118,17 @@ def inside(path: str, key: str | int) -> str:
 
 
 def joined(path: str, keys: Iterable[str | int]) -> str:
-    """The path that some keys lead to from ``path``."""
+    """Return the path that some keys lead to from ``path``."""
     for key in keys:
         path = inside(path, key)
     return path
 
 
 def names_of(value: Mapping[str, Any]) -> str:
-    """The keys of an object, as a ``got``."""
-    return shown(sorted(map(str, islice(value, MOST_SORTED)))[:12])
+    """Return the keys of an object as a ``got``."""
+    return short_json(sorted(map(str, islice(value, MOST_SORTED)))[:12])
 
 
 def failure(kind: str, message: str, path: str, **detail: Any) -> PlanError:
-    """What went wrong at a place of a running plan."""
+    """Return the error for a failure at a place of a running plan."""
     return PlanError(kind, message, {"path": path, **detail})

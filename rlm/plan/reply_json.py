@@ -1,9 +1,9 @@
-"""JSON in a reply: which of it is the model's own answer. Pure, and linear in the length of the reply.
+"""JSON in a reply, and the choice of the model's own answer in it. Pure, and linear in the length of the reply.
 
-A candidate is a whole JSON object or list, the outermost one, that stands outside the model's thinking. Brackets in
-prose are no candidates, and neither are the parts of an object that is broken or cut. A candidate whose text occurs
-word for word in the material of the request is a quotation, unless it is the whole reply. Of the rest that fit, the
-last one is the value.
+A candidate is a whole, outermost JSON object or list outside of the model's thinking. Brackets in prose are no
+candidates. The parts of a broken or cut object are none either. A candidate is a quotation where its text occurs word
+for word in the material of the request, unless it is the whole reply. Of the others that fit, the last one is the
+value.
 
     >>> reply = 'See [1]. The file says {"n": 1}; my answer: {"n": 4}'
     >>> read_value(reply, lambda value: None if "n" in value else "no n", material='{"n": 1}')
@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MOST_TRIED = 32
-"""Candidates of one reply that are looked at, from the last one."""
+"""The most candidates of one reply that are read, from the last one on."""
 
 MOST_DECODED = 400
-"""Levels of lists and objects that are decoded; the decoder is recursive."""
+"""The most levels of lists and objects that are decoded, because the decoder is recursive."""
 
 _NAMES = "think|thinking|thought|thoughts|reasoning|reflection"
 _OPEN = rf"<(?:antml:)?(?:{_NAMES})(?:\s[^<>]*)?>|\[THINK\]|◁think▷"
@@ -51,8 +51,10 @@ _FENCE = re.compile(r"\s*(?:```[A-Za-z0-9_-]*\s*(?:```)?)?\s*")
 
 @dataclass(frozen=True)
 class JsonCandidate:
-    """A JSON object or list in a reply: ``text[start:end]``. ``alone`` says that the reply is it and nothing else but
-    thinking and a code fence."""
+    """A JSON object or list in a reply: ``text[start:end]``.
+
+    ``alone`` is whether the reply holds nothing else but thinking and a code fence.
+    """
 
     start: int
     end: int
@@ -60,9 +62,12 @@ class JsonCandidate:
 
 
 @dataclass
-class Scan:
-    """The candidates of a reply, and what begins like JSON and is none: where it starts, and how far it can be read.
-    ``levels`` are those of the deepest that was read."""
+class ScanResult:
+    """The candidates of a reply, and its broken JSON.
+
+    ``broken`` has the start of each broken value and the end of its readable part. ``levels`` is the depth of the
+    deepest value that was read.
+    """
 
     candidates: list[JsonCandidate] = field(default_factory=list)
     broken: list[tuple[int, int]] = field(default_factory=list)
@@ -71,9 +76,10 @@ class Scan:
 
 
 def without_thoughts(text: str) -> str:
-    """The text after the thinking that it begins with; empty where the thinking has no end.
+    """Return the text after the thinking that it begins with; empty where the thinking has no end.
 
-    A closing tag that nothing opened ends thinking as well: chat templates of some models write the opening one.
+    A closing tag without an opening one also ends thinking, because the chat templates of some models write the
+    opening one. For example ``"so 4</think> 4"`` gives ``"4"``.
     """
     if not any(mark in text for mark in _CLOSING_MARKS):  # the search for tags takes 0.3 s of a text of 5 MB
         return "" if _LEADS.match(text) else text
@@ -91,40 +97,42 @@ def without_thoughts(text: str) -> str:
         at = closed.end()
 
 
-def scan(text: str) -> Scan:
-    """The candidates of a reply, from the first to the last."""
-    found, at = Scan(), 0
+def scan(text: str) -> ScanResult:
+    """Return the candidates of a reply, from the first to the last."""
+    scan_result, at = ScanResult(), 0
     while (event := _NEXT.search(text, at)) is not None:
         at = event.end()
         if event["open"]:
             closed = _CLOSES.search(text, at)
             at = closed.end() if closed is not None else len(text)
-            found.thoughts.append((event.start(), at))
+            scan_result.thoughts.append((event.start(), at))
         elif event["close"]:
-            found = Scan(thoughts=[(0, at)], levels=found.levels)
+            scan_result = ScanResult(thoughts=[(0, at)], levels=scan_result.levels)
         else:
-            at = _ReplyReading(text, event.start(), found).read()
-    if len(found.candidates) == 1:
-        only = found.candidates[0]
-        if _FENCE.fullmatch(_outside(text, [*found.thoughts, (only.start, only.end)])):
-            found.candidates = [JsonCandidate(only.start, only.end, alone=True)]
-    return found
+            at = _ValueReader(text, event.start(), scan_result).read()
+    if len(scan_result.candidates) == 1:
+        only = scan_result.candidates[0]
+        if _FENCE.fullmatch(_outside(text, [*scan_result.thoughts, (only.start, only.end)])):
+            scan_result.candidates = [JsonCandidate(only.start, only.end, alone=True)]
+    return scan_result
 
 
 def is_quoted(candidate: str, material: str) -> bool:
-    """Whether a text occurs word for word in a material, however either is spaced and with whatever escapes JSON, or
-    JSON inside of JSON strings, writes it. ``material`` is ``squeezed``."""
+    """Whether a text occurs word for word in a material, which is ``squeezed``.
+
+    White space makes no difference. Escapes of JSON, and of JSON inside JSON strings, make none either.
+    """
     return squeezed(candidate) in material
 
 
 def material_of(parts: Mapping[str, Any]) -> str:
-    """The texts of a request (its rendered ``parts``) that a reply may quote: all but the model's own."""
+    """Return the texts of a request (its rendered ``parts``) that a reply may quote: all but the model's own."""
     theirs = [message for message in parts.get("messages", ()) if message.get("role") != "assistant"]
     return "\n".join(_texts([parts.get("system"), *(message.get("content") for message in theirs)]))
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The texts in a content, which may be a list of blocks."""
+    """Yield the texts in a content, which may be a list of blocks."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):
@@ -133,65 +141,65 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def squeezed(text: str) -> str:
-    """A text without its white space and without the escapes of JSON strings, however often they are escaped.
+    r"""Return a text without its white space and without the escapes of JSON strings, however often they are escaped.
 
-    ``\\u00e9`` becomes ``é``, and ``\\\\n`` nothing: two spellings of one JSON text have one squeezed form.
+    ``\u00e9`` becomes ``é``, and ``\\n`` becomes empty. Two spellings of one JSON text have one squeezed form.
     """
     return "".join(_ESCAPED.sub(_unescaped, text).split())
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    if found["pair"]:
-        high, low = int(found["high"], 16), int(found["low"], 16)
+def _unescaped(match: re.Match[str]) -> str:
+    if match["pair"]:
+        high, low = int(match["high"], 16), int(match["low"], 16)
         return chr(0x10000 + ((high - 0xD800) << 10) + low - 0xDC00)
-    if found["code"]:
-        return chr(int(found["code"], 16))
-    return "" if found["sign"] in _BLANK_SIGNS else found["sign"] or ""
+    if match["code"]:
+        return chr(int(match["code"], 16))
+    return "" if match["sign"] in _BLANK_SIGNS else match["sign"] or ""
 
 
 def read_value(text: str, check: Callable[[Any], str | None], material: str = "") -> tuple[Any, str | None]:
-    """The value in a reply, and why there is none.
+    """Return the value in a reply, and the reason where there is none.
 
     Args:
         text: the reply.
-        check: says what is wrong with a value, None where it fits.
+        check: returns the fault of a value; None where the value fits.
         material: the texts of the request, which a candidate may be quoted from.
     """
-    found = scan(text)
-    if not found.candidates:
-        return _scalar(text, check, "it holds no JSON" + (" that is whole" if found.broken else ""))
-    problem, quoted, source, tried = "", "", squeezed(material), set[str]()
-    for candidate in reversed(found.candidates):
-        written = text[candidate.start : candidate.end]
-        if written in tried:
+    scan_result = scan(text)
+    if not scan_result.candidates:
+        return _scalar(text, check, "it holds no JSON" + (" that is whole" if scan_result.broken else ""))
+    problem, quotation, source, tried_texts = "", "", squeezed(material), set[str]()
+    for candidate in reversed(scan_result.candidates):
+        candidate_text = text[candidate.start : candidate.end]
+        if candidate_text in tried_texts:
             continue
-        if len(tried) >= MOST_TRIED:
+        if len(tried_texts) >= MOST_TRIED:
             problem = problem or f"none of its last {MOST_TRIED} JSON values fits"
             break
-        tried.add(written)
+        tried_texts.add(candidate_text)
         try:
-            value = json.loads(written, strict=False)
+            value = json.loads(candidate_text, strict=False)
         except (ValueError, RecursionError) as reason:
             problem = problem or f"its JSON cannot be read: {reason}"
             continue
-        wrong = check(value)
-        if wrong is not None:
-            problem = problem or wrong
-        elif not candidate.alone and is_quoted(written, source):
-            quoted = quoted or written
+        fault = check(value)
+        if fault is not None:
+            problem = problem or fault
+        elif not candidate.alone and is_quoted(candidate_text, source):
+            quotation = quotation or candidate_text
         else:
             return value, None
-    if quoted:
-        shown = quoted if len(quoted) <= 120 else f"{quoted[:120]}..."
+    if quotation:
+        short_text = quotation if len(quotation) <= 120 else f"{quotation[:120]}..."
         problem = (
-            f"{shown} stands word for word in the request, so that it counts as a quotation; as an answer, it must"
+            f"{short_text} stands word for word in the request, so that it counts as a quotation; as an answer, it must"
         )
         problem += " be the whole reply"
     return None, problem
 
 
 def _scalar(text: str, check: Callable[[Any], str | None], otherwise: str) -> tuple[Any, str | None]:
-    """A reply that is a JSON text, number or word and nothing else."""
+    """Return the value of a reply that is a JSON text, number or word and nothing else."""
     bare = without_thoughts(text).strip()
     if bare.startswith("```"):
         bare = bare.strip("`").removeprefix("json").strip()
@@ -199,8 +207,8 @@ def _scalar(text: str, check: Callable[[Any], str | None], otherwise: str) -> tu
         value = json.loads(bare, strict=False)
     except (ValueError, RecursionError):
         return None, otherwise
-    wrong = check(value)
-    return (value, None) if wrong is None else (None, wrong)
+    fault = check(value)
+    return (value, None) if fault is None else (None, fault)
 
 
 def _outside(text: str, spans: list[tuple[int, int]]) -> str:
@@ -211,55 +219,55 @@ def _outside(text: str, spans: list[tuple[int, int]]) -> str:
     return "".join([*pieces, text[at:]])
 
 
-class _ReplyReading:
-    """Reads one value from its first bracket, without recursion, and notes in ``found`` what it was."""
+class _ValueReader:
+    """Reads one value from its first bracket, without recursion, and adds it to ``scan_result``."""
 
-    __slots__ = ("found", "keyed", "listed", "objects", "parts", "stack", "start", "text")
+    __slots__ = ("has_second_item", "keyed", "objects", "parts", "scan_result", "stack", "start", "text")
 
-    def __init__(self, text: str, start: int, found: Scan) -> None:
-        self.text, self.start, self.found = text, start, found
+    def __init__(self, text: str, start: int, scan_result: ScanResult) -> None:
+        self.text, self.start, self.scan_result = text, start, scan_result
         self.stack: list[tuple[str, int]] = []
         self.keyed: list[bool] = []
         self.objects = 0
-        self.listed = False
+        self.has_second_item = False
         self.parts: list[tuple[int, int]] = []
 
     def read(self) -> int:
-        """Where to go on: after the value, after what is broken, or within brackets of prose."""
-        at, wants, text, match = self.start, "value", self.text, _TOKEN.match
+        """Return the place to go on: after the value, after broken JSON, or within brackets of prose."""
+        at, expected, text, match = self.start, "value", self.text, _TOKEN.match
         while True:
             token = match(text, at)
-            if token is None or not (wants := self._next(token, wants)):
+            if token is None or not (expected := self._next(token, expected)):
                 return self._failed(at)
             at = token.end()
             if not self.stack:
-                if self.found.levels <= MOST_DECODED:
-                    self.found.candidates.append(JsonCandidate(self.start, at))
+                if self.scan_result.levels <= MOST_DECODED:
+                    self.scan_result.candidates.append(JsonCandidate(self.start, at))
                 else:
-                    self.found.broken.append((self.start, at))
+                    self.scan_result.broken.append((self.start, at))
                 return at
 
-    def _next(self, token: re.Match[str], wants: str) -> str:
-        """What may follow a token; nothing where it may not stand there."""
+    def _next(self, token: re.Match[str], expected: str) -> str:
+        """Return the tokens that may follow a token; empty where the token itself may not stand here."""
         mark = token["mark"]
         if mark is None:
-            if token["string"] and "key" in wants:
+            if token["string"] and "key" in expected:
                 return ":"
-            return ",]}" if "value" in wants else ""
-        if mark in "{[" and "value" in wants:
+            return ",]}" if "value" in expected else ""
+        if mark in "{[" and "value" in expected:
             self.stack.append((mark, token.end() - 1))
             self.keyed.append(False)
             self.objects += mark == "{"
-            self.found.levels = max(self.found.levels, len(self.stack))
+            self.scan_result.levels = max(self.scan_result.levels, len(self.stack))
             return "key or }" if mark == "{" else "value or ]"
-        if mark in "}]" and mark in wants and (mark == "}") == (self.stack[-1][0] == "{"):
+        if mark in "}]" and mark in expected and (mark == "}") == (self.stack[-1][0] == "{"):
             self._close(token.end())
             return ",]}"
-        if mark == ":" and wants == ":":
+        if mark == ":" and expected == ":":
             self.keyed[-1] = True
             return "value"
-        if mark == "," and wants == ",]}":
-            self.listed = self.listed or len(self.stack) == 1
+        if mark == "," and expected == ",]}":
+            self.has_second_item = self.has_second_item or len(self.stack) == 1
             return "key" if self.stack[-1][0] == "{" else "value"
         return ""
 
@@ -273,30 +281,35 @@ class _ReplyReading:
             self.parts.append((start, end))
 
     def _failed(self, at: int) -> int:
-        """What is no JSON at ``at``. Brackets of prose have parts that count. JSON that is broken (a list with a second
-        item, an object with a key) has none, and neither has what follows within its brackets."""
+        """Record that the JSON is broken at ``at``, and return the place to go on.
+
+        Brackets of prose have parts that count. Broken JSON (a list with a second item, an object with a key) has
+        none, and the text within its brackets does not count either.
+        """
         blank = _BLANK.match(self.text, at)
         at = max(at if blank is None else blank.end(), self.start + 1)
-        self.found.broken.append((self.start, at))
-        if not self.listed and not any(self.keyed):
-            self.found.candidates += [JsonCandidate(*part) for part in self.parts]
+        self.scan_result.broken.append((self.start, at))
+        if not self.has_second_item and not any(self.keyed):
+            self.scan_result.candidates += [JsonCandidate(*part) for part in self.parts]
             return at
         end = self._balance(at)
         closed = _CLOSES.search(self.text, self.start, end)
         return end if closed is None else closed.start()
 
     def _balance(self, at: int) -> int:
-        """Where the brackets that are open at ``at`` are closed; the end of the text where they are not."""
+        """Return the place where the brackets that are open at ``at`` are closed; the end of the text where they are
+        not.
+        """
         level, strings = len(self.stack), True
         while level > 0:
-            found = _BRACKET.search(self.text, at)
-            if found is None:
+            bracket = _BRACKET.search(self.text, at)
+            if bracket is None:
                 return len(self.text)
-            at = found.end()
-            if found[0] == '"':
-                string = _WHOLE_STRING.match(self.text, found.start()) if strings else None
+            at = bracket.end()
+            if bracket[0] == '"':
+                string = _WHOLE_STRING.match(self.text, bracket.start()) if strings else None
                 strings = string is not None
                 at = at if string is None else string.end()
             else:
-                level += 1 if found[0] in "{[" else -1
+                level += 1 if bracket[0] in "{[" else -1
         return at

@@ -1,8 +1,8 @@
-"""The JSON Schema that a reply must follow, made from a frame: what cannot be written need not be refused.
+"""The JSON Schema that a reply must follow, made from a frame. A constraint saves the refusals of a later check.
 
-It goes to providers as a constraint and no further than constraints must: which names are bound is for
-``validate``. Bodies go two levels deep at most, so that no grammar made of it is recursive. A small model forgets
-how to end, so the ending is part of it: a plan is one of a few tuples.
+Providers apply it as a constraint, so it holds only rules that fit a grammar. ``validate`` checks, for example, the
+bound names. Bodies are at most two levels deep, so that no grammar of it is recursive. Small models forget to end a
+plan, so the schema holds the ending: a plan is one of a few tuples.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from rlm.model.plan import REDUCTIONS, Frame
 Schema = dict[str, Any]
 
 LEVELS = 2
-"""How deep bodies may stand in bodies here, whatever the frame allows."""
+"""The most levels of bodies in bodies in the schema, whatever the frame allows."""
 
 STEPS = 8
-"""Steps that a plan may have here, bodies apart."""
+"""The most steps of a plan in the schema, apart from those in bodies."""
 
 NAME = {"$ref": "#/$defs/name"}
 ANY_OBJECT = {"type": "object"}
@@ -28,8 +28,10 @@ _SCALARS = {"type": ["string", "number", "boolean", "null"]}
 
 
 def plan_schema(frame: Frame) -> Schema:
-    """The schema of ``{"steps": [...]}`` with the operations, tools, contexts and inputs of a frame, and no others."""
-    made = _Maker(frame)
+    """Return the schema of ``{"steps": [...]}`` with the operations, tools, contexts and inputs of a frame, and no
+    others.
+    """
+    made = _SchemaMaker(frame)
     levels = min(LEVELS, frame.limits.max_nesting)
     simple = made.simple_steps()
     final, observe = made.defined({"final": made.final()}), made.defined({"observe": made.observe()})
@@ -45,8 +47,8 @@ def plan_schema(frame: Frame) -> Schema:
     return {**_object({"steps": _any(plans)}), "$defs": made.defs}
 
 
-class _Maker:
-    """Makes the parts of one schema, and collects those that are named."""
+class _SchemaMaker:
+    """Makes the parts of one schema, and collects the named ones."""
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
@@ -54,7 +56,7 @@ class _Maker:
         self._expressions()
 
     def defined(self, parts: Mapping[str, Schema | None]) -> list[Schema]:
-        """References to the parts, once they are named; those that are None are left out."""
+        """Name the parts and return references to them. Parts that are None are left out."""
         self.defs |= {name: part for name, part in parts.items() if part is not None}
         return [_ref(name) for name, part in parts.items() if part is not None]
 
@@ -85,7 +87,7 @@ class _Maker:
     # -- steps --------------------------------------------------------------------------------------
 
     def simple_steps(self) -> list[Schema]:
-        """The steps without bodies, endings apart: one for each action of a context and for each tool."""
+        """Return the steps without bodies, except endings: one for each action of a context and for each tool."""
         ops = self.frame.ops
         made: dict[str, Schema | None] = {}
         if "context" in ops:
@@ -107,22 +109,22 @@ class _Maker:
     def _context(self, action: str, schema: Schema) -> Schema:
         args = self._arguments(f"context_{action}", schema)
         fields = {"handle": _ref("handle"), "action": {"const": action}, **args, "bind": NAME}
-        return _step("context", fields, *_spare(schema))
+        return _step("context", fields, *_optional_args(schema))
 
     def _tool(self, name: str, schema: Schema) -> Schema:
         args = self._arguments(f"tool_{name}", schema)
-        return _step("tool", {"name": {"const": name}, **args, "bind": NAME}, *_spare(schema))
+        return _step("tool", {"name": {"const": name}, **args, "bind": NAME}, *_optional_args(schema))
 
     def _reductions(self) -> dict[str, Schema | None]:
         fields = {"bind": NAME, "path": {"type": "string"}, "failed": {"const": "skip"}}
         kinds = {"enum": [kind for kind in REDUCTIONS if kind != "model"]}
         plain = _step("reduce", {"over": _ref("value"), "with": kinds, **fields}, "path", "failed")
-        asked = {"over": _ref("value"), "with": {"const": "model"}, "prompt": _ref("text"), **fields}
-        model = _step("reduce", asked, "path", "failed") if "model" in self.frame.ops else None
+        model_fields = {"over": _ref("value"), "with": {"const": "model"}, "prompt": _ref("text"), **fields}
+        model = _step("reduce", model_fields, "path", "failed") if "model" in self.frame.ops else None
         return {"reduce": plain, "reduce_model": model}
 
     def composed(self, inner: Schema) -> dict[str, Schema | None]:
-        """The steps with bodies; ``inner`` is the list of steps that may stand in them."""
+        """Return the steps with bodies. ``inner`` is the list of steps that a body may hold."""
         ops, limits = self.frame.ops, self.frame.limits
         attempts = {"enum": list(range(1, limits.max_attempts + 1))}
         plans = _list(_object({"steps": inner}), limits.max_plans)
@@ -135,41 +137,41 @@ class _Maker:
         }
 
     def body(self, name: str, steps: list[Schema]) -> Schema:
-        """A named list of steps."""
+        """Return a named list of steps."""
         return self.defined({name: _list(_any(steps), self.frame.limits.max_steps)})[0]
 
     def observe(self) -> Schema | None:
-        """The ending of a turn."""
+        """Return the ending of a turn."""
         needs = _list({"type": "string"}, 4)
         return self._if("observe", {"values": _list(_ref("ref")), "needs": needs}, "needs")
 
     def final(self) -> Schema | None:
-        """The ending of the run, or of a body."""
+        """Return the ending of the run, or of a body."""
         return self._if("final", {"value": _ref("value")})
 
-    def _if(self, op: str, fields: Mapping[str, Schema], *spare: str) -> Schema | None:
-        return _step(op, fields, *spare) if op in self.frame.ops else None
+    def _if(self, op: str, fields: Mapping[str, Schema], *optional: str) -> Schema | None:
+        return _step(op, fields, *optional) if op in self.frame.ops else None
 
     # -- arguments ----------------------------------------------------------------------------------
 
     def _arguments(self, place: str, schema: Schema) -> dict[str, Schema]:
-        """``args`` for a schema: each property is itself or an expression."""
+        """Return ``args`` for a schema: each property is itself or an expression."""
         properties = schema.get("properties") or {}
         if not properties:
             return {"args": {"const": {}} if schema.get("additionalProperties") is False else ANY_OBJECT}
         kept = _KeptSchemas(schema, place)
         fields = {name: _or_expression(kept.of(part)) for name, part in properties.items()}
-        needed = schema.get("required", ())
-        args = _object(fields, *[name for name in fields if name not in needed])
+        required_names = schema.get("required", ())
+        args = _object(fields, *[name for name in fields if name not in required_names])
         self.defs |= kept.defs
         return {"args": args}
 
 
 class _KeptSchemas:
-    """Parts of a stranger's schema, as far as every provider's grammar can follow. Descriptions and bounds go:
-    the ones stand in the prompt, the others are for ``validate``.
+    """The parts of a third-party schema that the grammar of every provider supports.
 
-    What it refers to inside itself moves to ``defs``, under names of its own.
+    Descriptions and bounds are left out: descriptions stand in the prompt, and ``validate`` checks bounds.
+    Definitions that the schema refers to move to ``defs``, under names of their own.
     """
 
     def __init__(self, root: Schema, place: str) -> None:
@@ -178,11 +180,11 @@ class _KeptSchemas:
         self.defs: dict[str, Schema] = {}
 
     def of(self, part: Any) -> Schema:
-        """The part, with what has no equivalent left open."""
+        """Return the part of a schema. Keywords without an equivalent are left open."""
         if not isinstance(part, dict):
             return {}
         if "$ref" in part:
-            return self._moved(part["$ref"])
+            return self._moved_reference(part["$ref"])
         for word in ("anyOf", "oneOf"):
             if isinstance(part.get(word), list) and part[word]:
                 return _any([self.of(inner) for inner in part[word]])
@@ -198,14 +200,14 @@ class _KeptSchemas:
             kept["additionalProperties"] = self.of(part["additionalProperties"])
         return kept
 
-    def _moved(self, reference: Any) -> Schema:
-        """A reference to where its target stands now; left open where it leads anywhere but to a definition."""
+    def _moved_reference(self, reference: Any) -> Schema:
+        """Return a reference to the new place of its target; an open schema where the target is no definition."""
         for word in ("$defs", "definitions"):
             prefix = f"#/{word}/"
-            named = str(reference).removeprefix(prefix)
-            target = self._root.get(word, {}).get(named) if str(reference).startswith(prefix) else None
+            target_name = str(reference).removeprefix(prefix)
+            target = self._root.get(word, {}).get(target_name) if str(reference).startswith(prefix) else None
             if isinstance(target, dict):
-                name = f"{self._place}_{named}"
+                name = f"{self._place}_{target_name}"
                 if name not in self.defs:
                     self.defs[name] = {}
                     self.defs[name] = self.of(target)
@@ -214,30 +216,30 @@ class _KeptSchemas:
 
 
 def _or_expression(part: Schema) -> Schema:
-    """The part, or an expression for it; texts may be joined, and one of a few words is said as it is."""
+    """Return the part, or an expression for it. A part with fixed words takes no expression."""
     if not part:
         return _ref("value")
     if "enum" in part or "const" in part:
         return part
-    named = {"string": "text", "integer": "integer", "number": "number"}.get(str(part.get("type")))
-    if named is not None and part.keys() == {"type"}:
-        return _ref(named)
+    definition = {"string": "text", "integer": "integer", "number": "number"}.get(str(part.get("type")))
+    if definition is not None and part.keys() == {"type"}:
+        return _ref(definition)
     return _any([*part["anyOf"], _ref("ref")] if set(part) == {"anyOf"} else [part, _ref("ref")])
 
 
-def _spare(schema: Schema) -> tuple[str, ...]:
+def _optional_args(schema: Schema) -> tuple[str, ...]:
     return () if schema.get("required") else ("args",)
 
 
-def _step(op: str, fields: Mapping[str, Schema], *spare: str) -> Schema:
-    return _object({"op": {"const": op}, **fields}, *spare)
+def _step(op: str, fields: Mapping[str, Schema], *optional: str) -> Schema:
+    return _object({"op": {"const": op}, **fields}, *optional)
 
 
-def _object(properties: Mapping[str, Schema], *spare: str) -> Schema:
-    """A closed object in which all but the ``spare`` properties must be there."""
-    needed = [name for name in properties if name not in spare]
+def _object(properties: Mapping[str, Schema], *optional: str) -> Schema:
+    """Return a closed object that requires all properties except the ``optional`` ones."""
+    required_names = [name for name in properties if name not in optional]
     made: Schema = {"type": "object", "properties": dict(properties), "additionalProperties": False}
-    return {**made, "required": needed} if needed else made
+    return {**made, "required": required_names} if required_names else made
 
 
 def _list(items: Schema, most: int | None = None) -> Schema:

@@ -1,7 +1,7 @@
-"""The plan language in words, for a model: the operations that a frame allows and nothing else.
+"""The plan language in words, for a model: the operations that a frame allows and no others.
 
-The text depends on the operations, actions and limits of a frame alone, so that it stays the same from request to
-request. Names of tools, inputs and contexts stand elsewhere in the prompt.
+The text depends on the operations, actions and limits of a frame only. So it is the same from request to request, and
+providers can cache it. The names of tools, inputs and contexts stand elsewhere in the prompt.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ _VALUES: Mapping[str, str] = {
     "count": "count",
     "partition": "parts",
 }
-"""The field that matters of the value of an action."""
+"""The most used field of the value of each action."""
 
 _MOST_ARGUMENTS = 4
-"""Arguments of an action that are named here; the first ones."""
+"""The most arguments of an action that the text names, from the first one on."""
 
 _LONG: list[dict[str, Any]] = [
     {"op": "context", "handle": "context", "action": "partition", "args": {"by": "lines", "size": 500}, "bind": "cut"},
@@ -81,7 +81,7 @@ _SAY: list[dict[str, Any]] = [{"op": "final", "value": {"answer": 42}}]
 
 
 def grammar_text(frame: Frame) -> str:
-    """The plan language with the operations of a frame, and one example: Markdown that ends with a line end."""
+    """Return the plan language with the operations of a frame, and one example, as Markdown with a final line end."""
     ops = frame.ops
     lines = [_HEAD + _binding(ops) + _ENDS.get(ops & {"final", "observe"}, "")]
     for op, words in _STEPS.items():
@@ -110,7 +110,7 @@ def _more(op: str, frame: Frame) -> str:
 
 
 def _signature(name: str, schema: Mapping[str, Any]) -> str:
-    """An action in short: ``partition(by=lines|tokens, size?) parts``."""
+    """Return an action in short, for example ``partition(by=lines|tokens, size?) parts``."""
     needed, value = schema.get("required", ()), _VALUES.get(name)
     rows = []
     for argument, part in list(schema.get("properties", {}).items())[:_MOST_ARGUMENTS]:
@@ -120,7 +120,7 @@ def _signature(name: str, schema: Mapping[str, Any]) -> str:
 
 
 def _example(frame: Frame) -> list[dict[str, Any]]:
-    """The first example of which every operation and action is there."""
+    """Return the first example that the operations and actions of the frame allow."""
     for steps in (_LONG, _LOOK, _ASK, _SAY):
         ops = {step["op"] for step in steps} | {inner["op"] for step in steps for inner in step.get("steps", ())}
         actions = {step["action"] for step in steps if "action" in step}

@@ -1,7 +1,6 @@
-"""How large values are, and how much of them a plan looks at: both have bounds.
+"""The sizes of values, and the count of values that a plan reads. Both have bounds.
 
-A plan runs on the event loop. Whatever looks at a value counts here how much it looked at; ``Budget.max_steps`` bounds
-the sum.
+A plan runs on the event loop. Code that reads a value counts it here, and ``Budget.max_steps`` bounds the sum.
 """
 
 from __future__ import annotations
@@ -14,36 +13,37 @@ from rlm.plan.problems import failure
 
 MAX_CHARS = 16 * 1024 * 1024
 MAX_NODES = 250_000
-"""How large a value made by a plan may be: characters of its texts, and values in it. To look at one of that size
-takes about 25 ms, in which nothing else on the event loop runs."""
+"""The most characters of texts, and the most values, in a value that a plan makes. To read a value of that size takes
+about 25 ms, in which nothing else on the event loop runs.
+"""
 
-MAX_HELD = 4
-"""So many values of the largest size may be bound in one plan at the same moment."""
+MAX_BOUND_VALUES = 4
+"""The most values of the largest size that one plan may bind at the same time."""
 
 CHARS_PER_UNIT = 100
-"""Characters that take as long to look at as one value."""
+"""Characters that take as long to read as one value."""
 
 MAX_UNITS = 1_000_000
-"""Values, and hundreds of characters, that one step may look at."""
+"""The most values, and hundreds of characters, that one step may read."""
 
 CONTAINERS = (list, dict)
 
 
 @dataclass(slots=True)
 class StepWork:
-    """A count of what evaluation looked at, in units: one for each value, one for each 100 characters."""
+    """The count of values that evaluation read, in units: one for each value, and one for each 100 characters."""
 
     units: int = 0
 
     def add(self, units: int, path: str) -> None:
-        """Count some units. Raises: PlanError ``too_large`` where one step has looked at too much."""
+        """Count some units. Raises: PlanError ``too_large`` where one step has read too much."""
         self.units += units
         if self.units > MAX_UNITS:
             raise failure("too_large", "the step reads too much", path, max_units=MAX_UNITS)
 
 
 def bounded(value: Any, path: str, work: StepWork | None = None) -> Any:
-    """The value, if it is not too large once it is written out. Raises: PlanError ``too_large``."""
+    """Check that a written-out value is not too large and return it. Raises: PlanError ``too_large``."""
     nodes, chars = size_of(value)
     if work is not None:
         work.add(units_of(nodes, chars), path)
@@ -53,17 +53,17 @@ def bounded(value: Any, path: str, work: StepWork | None = None) -> Any:
 
 
 def too_large(path: str) -> PlanError:
-    """The error for a value that is too large."""
+    """Return the error for a value that is too large."""
     return failure("too_large", "the value is too large", path, max_chars=MAX_CHARS, max_values=MAX_NODES)
 
 
 def units_of(nodes: int, chars: int) -> int:
-    """What a value of this size counts for."""
+    """Return the units of a value of this size, for example 3 for 1 node and 250 characters."""
     return nodes + chars // CHARS_PER_UNIT
 
 
 def size_of(value: Any) -> tuple[int, int]:
-    """Values in a value and characters of its texts; where there are more than the most, so many that it shows."""
+    """Return the values in a value and the characters of its texts. Over the limits, the count stops early."""
     if isinstance(value, str):
         return 1, len(value)
     if not isinstance(value, CONTAINERS):

@@ -18,7 +18,7 @@ from rlm import __version__
 from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError, exception_text
 from rlm.model.base import canonical_json, digest_of
 from rlm.model.budget import Spent
-from rlm.plan import Limit
+from rlm.plan import ReplayLimit
 from rlm.providers.base import NothingOpen, ProviderReply, ProviderRequest, Usage, Wire
 from rlm.providers.prices import Price
 from rlm.providers.retry import Retry
@@ -116,12 +116,12 @@ class Replay:
         """Count one step of progress of a plan."""
         self._barrier.record_progress()
 
-    def limit(self, call: str) -> Limit | None:
+    def limit(self, call: str) -> ReplayLimit | None:
         """Return the step at which the recorded plan was stopped; None if it was not stopped."""
         row = self._cuts.get(call)
         if row is None:
             return None
-        return Limit(row["step"], row["number"], {id: n for id, n in row["begun"].items() if isinstance(n, int)})
+        return ReplayLimit(row["step"], row["number"], {id: n for id, n in row["begun"].items() if isinstance(n, int)})
 
     async def wait_at_limit(self, call: str) -> NoReturn:
         """Block at the step where the recorded plan was stopped. Raises: the recorded refusal of the budget."""

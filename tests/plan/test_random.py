@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from rlm.errors import ToolError
 from rlm.plan import (
+    ActionOutcome,
     Execution,
     Failed,
     Final,
     Frame,
-    Outcome,
     Prompt,
     Scope,
     ToolAction,
@@ -230,7 +230,7 @@ def test_the_order_in_which_things_end_changes_nothing(plan: ValidPlan, data: st
                     error = BAD["error"]
             else:
                 value = f"<{getattr(action, 'prompt', None)}>"
-            state = resume(state, Outcome(action.at, value, error))
+            state = resume(state, ActionOutcome(action.at, value, error))
         return due, bindings(state)
 
     first = play(lambda _: 0)
@@ -257,7 +257,7 @@ def test_a_plan_that_pauses_comes_to_the_same(plan: ValidPlan, most: int) -> Non
                 state = proceed(state, **limit)
             else:
                 action = open_.pop(0)
-                state = resume(state, Outcome(action.at, "a" if "1" in action.id else None), **limit)
+                state = resume(state, ActionOutcome(action.at, "a" if "1" in action.id else None), **limit)
             notes += state.notes
             steps += state.steps
         return due, bindings(state), notes, steps
