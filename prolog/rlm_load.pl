@@ -1,9 +1,10 @@
 :- encoding(utf8).
 :- module(rlm_load,
           [ load_strictly/2,            % +File, -Findings
-            load_the_rest/1             % -Done
+            load_the_rest/1,            % -Done
+            identity/1                  % -Text
           ]).
-:- public load_the_rest/1.              % called from Python
+:- public load_the_rest/1, identity/1.  % called from Python
 
 /** <module> Load a file, and let no warning pass
 
@@ -62,6 +63,19 @@ load_the_rest(Done) :-
     ),
     set_prolog_flag(autoload, Before),
     set_prolog_flag(verbose, Verbose).
+
+%!  identity(-Text:string) is det.
+%
+%   Text names this Prolog so far as compiled files depend on it: two Prologs of one Text load each other's.
+
+identity(Text) :-
+    current_prolog_flag(arch, Arch),
+    current_prolog_flag(version, Version),
+    current_prolog_flag(abi_version, Abi),
+    get_dict(qlf, Abi, Format),
+    get_dict(vmi, Abi, Instructions),
+    get_dict(built_in, Abi, Predicates),
+    format(string(Text), "~w ~w ~w ~w ~w", [Arch, Version, Format, Instructions, Predicates]).
 
 %!  note(+Loader, +Loaded, +Term, +Kind, +Lines) is semidet.
 %

@@ -18,13 +18,26 @@ from rlm.symbolic import locate
 def test_a_working_installation_is_ok() -> None:
     state = doctor.report()
     assert state["ok"], state["missing"]
-    assert state["prolog"] == {"works": True, "error": None}
+    assert state["prolog"]["works"]
+    assert state["prolog"]["error"] is None
     assert state["versions"]["swi_prolog"].count(".") == 2
     assert state["vocabularies"]["o200k_base"]["exact"]
     assert state["local_model"]["available"], state["local_model"]
     assert Path(state["paths"]["rules"]).is_dir()
     assert {"local", "offline", "semantic", "mcp"} <= set(state["extras"])
     json.dumps(state)
+
+
+def test_it_says_which_engine_runs_and_why(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    found = locate.find()
+    state = doctor.report()
+    assert (state["prolog"]["engine"], state["prolog"]["reason"]) == (found.kind, found.reason)
+    doctor.show(state)
+    printed = capsys.readouterr().out
+    assert doctor.ENGINES[found.kind] in printed
+    assert found.reason in printed
+    monkeypatch.setenv("RLM_SWIPL", str(found.swipl))
+    assert doctor.report()["prolog"]["reason"] == "RLM_SWIPL names it"
 
 
 def test_a_missing_prolog_is_told_with_the_command_that_installs_it(

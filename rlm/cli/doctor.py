@@ -24,7 +24,8 @@ from rlm.providers import local
 from rlm.symbolic import locate
 
 DISTRIBUTION = "prolog-rlm"
-CORE = ("janus_swi", "pydantic", "httpx", "anyio", "tiktoken", "jsonschema", "pyyaml", "typer", "rich")
+CORE = ("pydantic", "httpx", "anyio", "tiktoken", "jsonschema", "pyyaml", "typer", "rich")
+ENGINES = {"bundled": f"bundled, from the package {locate.BUNDLE}", "system": "the system's swipl, with janus_swi"}
 TRY_SECONDS = 60.0
 
 _TRY = """
@@ -70,11 +71,12 @@ def report() -> dict[str, Any]:
             "rlm": __version__,
             "python": platform.python_version(),
             "swi_prolog": prolog["version"],
+            "janus_swi": prolog["janus"],
             **{name: installed(name) for name in CORE},
         },
         "platform": platform.platform(),
         "paths": {**paths, **prolog["paths"]},
-        "prolog": {"works": prolog["works"], "error": prolog["error"]},
+        "prolog": {name: prolog[name] for name in ("works", "error", "engine", "reason", "bignums")},
         "extras": extras,
         "vocabularies": vocabularies,
         "local_model": model,
@@ -107,11 +109,21 @@ def _sections(state: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     return [
         ("Versions", [(name, version or "not installed") for name, version in state["versions"].items()]),
         ("Paths", [(name, path or "not found") for name, path in state["paths"].items()]),
-        ("Prolog in Python", [("engine", "works" if state["prolog"]["works"] else "does not work")]),
+        ("Prolog in Python", _engine_rows(state["prolog"])),
         ("Extras", [(name, "present" if extra["present"] else "missing") for name, extra in state["extras"].items()]),
         ("Token counts", [(name, _counted(found)) for name, found in state["vocabularies"].items()]),
         ("Local model", [("model", model["file"] if model["available"] else "none")]),
     ]
+
+
+def _engine_rows(prolog: dict[str, Any]) -> list[tuple[str, str]]:
+    """Which engine runs, why, and whether it works."""
+    rows = [("state", "works" if prolog["works"] else "does not work")]
+    if prolog["engine"] is not None:
+        rows += [("engine", ENGINES[prolog["engine"]]), ("because", prolog["reason"])]
+    if prolog["bignums"] is not None:
+        rows.append(("big integers", prolog["bignums"]))
+    return rows
 
 
 def _counted(found: dict[str, Any]) -> str:
@@ -139,12 +151,24 @@ def _prolog() -> tuple[dict[str, Any], list[dict[str, Any]]]:
     try:
         found = locate.find()
     except EngineError as problem:
-        nowhere = {"swipl": None, "prolog_home": None, "libswipl": None}
-        state: dict[str, Any] = {"version": None, "paths": nowhere, "works": False, "error": problem.to_dict()}
+        state: dict[str, Any] = {
+            "version": None,
+            "janus": installed("janus_swi"),
+            "engine": None,
+            "reason": None,
+            "bignums": None,
+            "paths": {"swipl": None, "prolog_home": None, "libswipl": None},
+            "works": False,
+            "error": problem.to_dict(),
+        }
         return state, [_lacks("SWI-Prolog", problem.message)]
     error = _try_engine()
     state = {
         "version": found.version_text,
+        "janus": installed("janus_swi") if found.janus is None else found.janus_version,
+        "engine": found.kind,
+        "reason": found.reason,
+        "bignums": found.bignums,
         "paths": {
             "swipl": str(found.swipl),
             "prolog_home": str(found.home),
@@ -190,7 +214,7 @@ def _extras() -> dict[str, dict[str, Any]]:
     lacks: dict[str, list[str]] = {}
     for line in required:
         found = re.match(r"([A-Za-z0-9._-]+)([^;]*).*extra *== *[\"']([A-Za-z0-9._-]+)[\"']", line)
-        if found and found[3] != "dev":
+        if found and found[3] not in ("dev", "system-swipl"):  # the latter is instead of the bundled engine
             version, wanted = installed(found[1]), re.sub(r"[\s()]|\[[^]]*\]", "", found[2])
             packages.setdefault(found[3], {})[found[1]] = version
             missing = lacks.setdefault(found[3], [])

@@ -15,7 +15,7 @@ from typing import Any
 
 from rlm import files, resources
 from rlm.errors import EngineError, FileError
-from rlm.symbolic import janus
+from rlm.symbolic import compiled, janus
 from rlm.symbolic.values import STACK_BYTES
 
 FACE = "rlm.pl"
@@ -153,7 +153,7 @@ class Owner:
         loader = str(folder / "rlm_load.pl")
         self._janus.query_once("load_files(user:File, [if(not_loaded), silent(true)])", {"File": loader})
         try:
-            findings = self._apply("rlm_load", "load_strictly", str(folder / FACE))
+            findings = self._apply("rlm_load", "load_strictly", str(compiled.face(folder, FACE, self._janus)))
         except Exception as problem:  # noqa: BLE001 - Janus's own class, of a module that may be missing
             raise EngineError("load_failed", f"{loader}: {problem}") from None
         raise_findings(findings)
