@@ -98,7 +98,6 @@ def main(source: Path, output: Path) -> None:
         index_libraries(program, home, environment)
         janus = build_janus(program, libraries, package, Path(folder))
         shutil.rmtree(home / "include")
-        shutil.move(janus / "janus.pl", home / "library")
         compile_libraries(program, home, janus, environment)
         finish_package(source, project, program, environment)
         wheel = make_wheel(project, output, environment)
@@ -190,12 +189,17 @@ def build_janus(program: Path, libraries: list[Path], package: Path, folder: Pat
 
 
 def compile_libraries(program: Path, home: Path, janus: Path, env: dict[str, str]) -> None:
-    """Compile the libraries in use."""
+    """Compile the libraries in use, and put Janus's own among them."""
     run(program, "-q", "-f", "none", HERE / "compile.pl", "--", HERE.parent / "prolog", env=env)
-    # janus.pl asks, while it is compiled, whether Python is there already: here it must be.
-    python = "import janus_swi, sys; janus_swi.query_once('qcompile(File)', {'File': sys.argv[1]})"
-    inside = {**env, "SWI_HOME_DIR": str(home), "PYTHONPATH": str(janus.parent)}
-    run(sys.executable, "-c", python, home / "library" / "janus.pl", env=inside)
+    # janus.pl asks, while it is compiled, whether Python is there: so it is compiled as Python loads it first.
+    with tempfile.TemporaryDirectory(prefix="janus-") as folder:
+        copy = Path(shutil.copytree(janus, Path(folder) / "janus_swi"))
+        start = copy / "__init__.py"
+        start.write_text(start.read_text().replace('"--no-signals"', '"-Dqcompile=auto", "--no-signals"'))
+        run(sys.executable, "-c", "import janus_swi", env={**env, "SWI_HOME_DIR": str(home), "PYTHONPATH": folder})
+        for name in ("janus.pl", "janus.qlf"):
+            shutil.copy(copy / name, home / "library")
+    (janus / "janus.pl").unlink()
 
 
 def finish_package(source: Path, project: Path, program: Path, env: dict[str, str]) -> None:

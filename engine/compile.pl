@@ -5,20 +5,31 @@
 
     swipl engine/compile.pl -- RULES
 
-Every library that the rules in RULES, their prompt, their tests and a toplevel load gets a `.qlf` beside its source. SWI-Prolog itself decides at load time which of the two it
-takes: an older `.qlf` is compiled anew, or taken all the same where the folder cannot be written.
+Every library that the rules in RULES, their prompt, their tests and a toplevel load gets a `.qlf` beside its source.
+SWI-Prolog itself decides at load time which of the two it takes: an older `.qlf` is compiled anew, or taken all the
+same where the folder cannot be written.
+
+Each library is compiled in a process of its own. Where another has loaded what a library would load at its first need
+(autoload/2), the compiled code refers to that need as if it were there, and calls an unknown procedure later.
 */
+
+:- use_module(library(process)).
 
 :- initialization(main, main).
 
 main :-
     current_prolog_flag(argv, [Rules]),
+    current_prolog_flag(executable, Program),
     load_what_is_used(Rules),
     findall(File, library_file(File), Files0),
     sort(Files0, Files),
-    forall(member(File, Files), qcompile(File)),
+    forall(member(File, Files), compile_apart(Program, File)),
     length(Files, Count),
     format(user_error, "~d libraries compiled~n", [Count]).
+
+compile_apart(Program, File) :-
+    format(atom(Goal), "qcompile(~q)", [File]),
+    process_create(Program, ['-q', '-f', none, '--on-warning=status', '--on-error=status', '-g', Goal, '-t', halt], []).
 
 load_what_is_used(Rules) :-
     forall(member(Name, ['rlm.pl', 'rlm_repl.pl']),

@@ -70,7 +70,17 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
-@pytest.mark.parametrize(("shell", "script"), [("sh", "bootstrap"), ("bash", "bootstrap"), ("bash", ".ci/run")])
+@pytest.mark.parametrize(
+    ("shell", "script"),
+    [
+        ("sh", "bootstrap"),
+        ("bash", "bootstrap"),
+        ("bash", ".ci/run"),
+        ("sh", "engine/build"),
+        ("sh", "engine/fetch"),
+        ("bash", "engine/build"),
+    ],
+)
 def test_scripts_are_well_formed_and_executable(shell: str, script: str) -> None:
     assert os.access(ROOT / script, os.X_OK)
     subprocess.run([shell, "-n", str(ROOT / script)], check=True)
@@ -160,13 +170,15 @@ def test_a_second_run_changes_nothing_and_is_quick() -> None:
     assert elapsed < 10
 
 
-def test_the_unpacked_prolog_is_on_the_path_of_the_active_environment() -> None:
+def test_the_prolog_that_was_set_up_is_on_the_path_of_the_active_environment() -> None:
     if _in_checkout("check").returncode != 0:
         pytest.skip("this checkout was not set up by ./bootstrap, or must be set up anew")
-    unpacked = ROOT / ".swipl" / "bin" / "swipl"
+    found = locate.find()
     beside_python = ROOT / ".venv" / "bin" / "swipl"
-    if locate.find().swipl == unpacked:
-        assert beside_python.samefile(unpacked)
+    if found.kind == "bundled":
+        assert beside_python.samefile(ROOT / ".venv" / "bin" / "rlm-swipl")
+    elif found.swipl == ROOT / ".swipl" / "bin" / "swipl":
+        assert beside_python.samefile(found.swipl)
     else:
         assert not os.path.lexists(beside_python)
 

@@ -51,7 +51,7 @@ def alone(tmp_path: Path) -> Path:
 def test_without_prolog_the_import_works_and_the_first_use_says_how_to_get_it(alone: Path) -> None:
     code = """
 import sys
-sys.modules["janus_swi"] = None  # an import of it raises
+sys.modules["janus_swi"] = sys.modules["prolog_rlm_swipl"] = None  # an import of them raises
 import rlm
 assert rlm.__file__.startswith(sys.argv[1]), rlm.__file__
 from rlm.errors import EngineError
