@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 
+from hatch_build import compile_rules, newest_engine
 from rlm.symbolic import compiled, locate
 from tests.engine.conftest import ROOT, Run
-
-sys.path.insert(0, str(ROOT))
-from hatch_build import compile_rules, newest_engine  # noqa: E402
 
 ENGINE = newest_engine(ROOT / "engine" / "dist")
 pytestmark = pytest.mark.skipif(
