@@ -87,14 +87,15 @@ def test_an_extension_of_another_python_is_no_engine(monkeypatch: pytest.MonkeyP
     assert prolog_rlm_swipl.engine() is None
 
 
-FOREIGN = {"SWI_HOME_DIR": "/nowhere/swi-prolog", "SWIPL": "/nowhere/swi-prolog", "LD_LIBRARY_PATH": "{folder}"}
-
-
 def foreign(folder: Path) -> dict[str, str]:
-    """Settings of another SWI-Prolog, whose library is no library at all."""
+    """Settings of another SWI-Prolog: a home that works, and libraries that are none."""
+    home = folder / "other"
+    home.mkdir()
+    for path in BUNDLED.home.iterdir():
+        (home / path.name).symlink_to(path)
     for name in ("libswipl.so.9", "libgmp.so.10", "libtinfo.so.6", "libedit.so.2"):
         (folder / name).write_bytes(b"no library")
-    return {name: value.format(folder=folder) for name, value in FOREIGN.items()}
+    return {"SWI_HOME_DIR": str(home), "SWIPL": str(home), "LD_LIBRARY_PATH": str(folder)}
 
 
 def test_nothing_of_another_prolog_reaches_it(python: Run, tmp_path: Path) -> None:
