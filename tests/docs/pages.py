@@ -102,7 +102,7 @@ def run_page(page: str, *, write: bool = False) -> None:
         for name in BORROWED:
             os.symlink(ROOT / name, name)
         namespace: dict[str, Any] = {"__name__": "__docs__"}
-        for block, after in zip(found, [*found[1:], None], strict=True):
+        for block, after in zip(found, [*found[1:], None][: len(found)], strict=True):
             if block.title is not None:
                 Path(block.title).parent.mkdir(parents=True, exist_ok=True)
                 Path(block.title).write_text(block.text + "\n", encoding="utf-8")
