@@ -63,7 +63,7 @@ class Pin(Noun):
             hint = did_you_mean(plain_name, BUNDLED)
             raise ConfigurationError(
                 "unknown_skill",
-                f"no bundled skill is called {name!r}{hint}; a skill of your own is given by its folder, Path(...)",
+                f"no bundled skill is called {name!r}{hint}; name a skill of your own by its folder, Path(...)",
                 {"skill": name, "known": list(BUNDLED)},
             )
         return cls(name=plain_name, digest=BUNDLED[plain_name])
@@ -115,7 +115,7 @@ class Profile(Noun):
             return ()
         if isinstance(value, str | Path) or not isinstance(value, Iterable):
             hint = did_you_mean(value, [OFF]) if isinstance(value, str) else ""
-            raise ValueError(f"a list of skills is wanted, or 'off', not {value!r}{hint}")
+            raise ValueError(f"write a list of skills, or 'off', not {value!r}{hint}")
         return tuple(_pin(item) for item in value)
 
     @pydantic.field_validator("disable", mode="before")
@@ -161,7 +161,7 @@ def _pin(item: Any) -> Any:
 
 def _names(value: Any) -> frozenset[str]:
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ValueError(f"a collection of names is wanted, not {value!r}: write [{value!r}]")
+        raise ValueError(f"write a list of names, not {value!r}: [{value!r}]")
     return frozenset(_name(item) for item in value)
 
 
