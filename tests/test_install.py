@@ -15,7 +15,10 @@ import pytest
 from rlm.symbolic import locate
 from tests.engine.conftest import ROOT
 
-pytestmark = pytest.mark.skipif(locate.find().kind != "bundled", reason="this checkout has no bundled engine")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(locate.find().kind != "bundled", reason="this checkout has no bundled engine"),
+]
 
 MOST_ENGINE_BYTES = 5 * 1024 * 1024
 MOST_SECONDS = 10.0

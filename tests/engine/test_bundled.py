@@ -132,6 +132,7 @@ def test_its_command_is_its_program() -> None:
     assert subprocess.run([script, *command[3:]], capture_output=True, text=True, timeout=60).stdout == "yes"
 
 
+@pytest.mark.long
 def test_every_library_of_the_rules_loads_and_big_integers_are_gmps() -> None:
     libraries = (
         "clpfd, clpb, plunit, prolog_coverage, editline, snowball, porter_stem, isub, unicode, process, sha, time"
@@ -146,6 +147,7 @@ def test_every_library_of_the_rules_loads_and_big_integers_are_gmps() -> None:
     assert BUNDLED.bignums == "GMP"
 
 
+@pytest.mark.long
 def test_an_older_compiled_library_does_no_harm(tmp_path: Path) -> None:
     """pip does not keep the times of files, so a source may be newer than what was compiled of it."""
     folder = tmp_path / "site"

@@ -41,6 +41,7 @@ class Janus:
         return {"Text": self.identity}
 
 
+@pytest.mark.long
 def test_they_are_taken_where_all_fits_and_only_then(folder: Path) -> None:
     note = json.loads((folder / compiled.NOTE).read_text())
     janus = Janus(note["prolog"])
@@ -53,6 +54,7 @@ def test_they_are_taken_where_all_fits_and_only_then(folder: Path) -> None:
     assert compiled.face(folder, "rlm.pl", janus) == source
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damage", ["cut", "note", "unreadable", "gone"])
 def test_damaged_ones_are_left_alone(folder: Path, damage: str) -> None:
     note = json.loads((folder / compiled.NOTE).read_text())
@@ -68,6 +70,7 @@ def test_damaged_ones_are_left_alone(folder: Path, damage: str) -> None:
     assert compiled.face(folder, "rlm.pl", Janus(note["prolog"])) == folder / "rlm.pl"
 
 
+@pytest.mark.long
 def test_the_same_is_loaded_from_them_as_from_the_sources(python: Run, folder: Path, tmp_path: Path) -> None:
     program = """
         from rlm import resources
