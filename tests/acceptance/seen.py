@@ -65,7 +65,7 @@ def _schemas_in(content: str, role: str) -> Iterable[str]:
     """Names in the sections of schemas that the library wrote: only it starts a system message, or a data block."""
     inside = False
     pattern = _HOSTS_TOOL if role == "system" else _STRANGERS_TOOL
-    if not content.startswith(_HEADINGS):
+    if not content or not content.startswith(_HEADINGS):
         return
     for line in content.split("\n"):
         if line in _HEADINGS:

@@ -16,6 +16,7 @@ from rlm.symbolic.engine import Engine
 from tests.acceptance.seen import PLACES, Asking, Place, Seen
 from tests.acceptance.shelf import REVIEW, git_diff, marker, project_search, tool, two_tools
 from tests.support.loopback import Loopback, says
+from tests.support.messages import answered_call
 
 # -- P19 ---------------------------------------------------------------------------------------------
 
@@ -303,9 +304,9 @@ def said(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     told: dict[str, list[str]] = {place: [] for place in WHERE}
     for place in draw(st.lists(st.sampled_from(WHERE), min_size=1, max_size=4)):
         told[place].append("\n".join(draw(st.lists(LINES, min_size=1, max_size=3))))
-    messages = [
-        {"role": role, "content": text} for role in ("user", "assistant", "system", "tool") for text in told[role]
-    ]
+    messages = [{"role": role, "content": text} for role in ("user", "assistant", "system") for text in told[role]]
+    for result in told["tool"]:
+        messages += answered_call(result)
     text = "\n".join([REVIEW, *told["text"]])
     return text, {"messages": messages, "needs": told["needs"], "history": told["history"]}
 
@@ -334,7 +335,9 @@ def test_p24_no_text_sets_what_is_the_hosts_to_set(
         assert name not in shown
         assert marker(name) not in shown
     assert set(seen.tools) <= {"git_diff", "quiet"}
-    heard = " ".join([text, *evidence["needs"], *evidence["history"], *(m["content"] for m in evidence["messages"])])
+    heard = " ".join(
+        [text, *evidence["needs"], *evidence["history"], *(m["content"] or "" for m in evidence["messages"])]
+    )
     for name, words in (("quiet", ("quiet", "xylophone", "zeppelin")), ("hush", ("hush", "walrus", "quinoa"))):
         if not any(word in heard.lower() for word in words):
             assert marker(name) not in shown

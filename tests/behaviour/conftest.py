@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
-from rlm.behaviour import Row, behave, unasked
+from rlm.behaviour import TrialRow, behave, unasked
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY")
 MODEL = "RLM_BEHAVIOUR_MODEL"
 REPEAT = "RLM_BEHAVIOUR_REPEAT"
 
-reported: dict[str, Row] = {}
+reported: dict[str, TrialRow] = {}
 
 
 def endpoint() -> str | None:
@@ -26,10 +26,10 @@ def endpoint() -> str | None:
 
 
 @pytest.fixture
-def gate() -> Callable[[str], Row]:
+def gate() -> Callable[[str], TrialRow]:
     """The row of a fixture, from the model's own trials; without a model, not met."""
 
-    def row(id: str) -> Row:
+    def row(id: str) -> TrialRow:
         model = endpoint()
         rows = (
             unasked().rows if model is None else behave(model, repeat=int(os.environ.get(REPEAT, "5")), only=[id]).rows

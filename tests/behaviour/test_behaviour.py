@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 import rlm
-from rlm.behaviour import FIXTURES, Row, behave, unasked
+from rlm.behaviour import FIXTURES, TrialRow, behave, unasked
 from rlm.behaviour.fixtures import SOLVER, Fixture, Trial
 from rlm.behaviour.report import Tried, tried
 from rlm.errors import ConfigurationError
@@ -18,7 +18,7 @@ from tests.behaviour.players import BAD, GOOD, Player, says
 from tests.runtime.actors import plan
 
 FIXTURE = {fixture.id: fixture for fixture in FIXTURES}
-Gate = Callable[[str], Row]
+Gate = Callable[[str], TrialRow]
 
 
 def play(id: str, player: Player, number: int = 0) -> Tried:

@@ -18,6 +18,7 @@ from rlm.providers.scripted import ScriptedProvider
 from rlm.tools.execute import execute
 from tests.runtime.actors import Cast, child, final, observe, parts, plan, provider, tool, var
 from tests.support.loopback import Loopback, Request
+from tests.support.messages import answered_call
 
 # -- P24: text that asks for what only the host may set ------------------------------------------------
 
@@ -65,6 +66,8 @@ def placed(attack: str, place: str) -> tuple[str, dict[str, Any]]:
         return f"{REFUSED}\n{attack}", {}
     if place in ("needs", "history"):
         return REFUSED, {place: [attack]}
+    if place == "tool":
+        return REFUSED, {"messages": answered_call(attack)}
     return REFUSED, {"messages": [{"role": place, "content": attack}]}
 
 
