@@ -57,11 +57,11 @@ def _item(family: str, n: int, place: int, dice: random.Random) -> Item:
         forms = forms[:1]
     elif family == "correlated":
         forms = [forms[0], Form("compact", compact, compact * 1000 // tokens)]
-    klass = PackingClass.PERIPHERY
+    packing_class = PackingClass.PERIPHERY
     if family == "frontier" and dice.random() < 2 / 3:
-        klass, forms = PackingClass.FRONTIER, forms[2:]
+        packing_class, forms = PackingClass.FRONTIER, forms[2:]
     requires = tuple(f"tool:u{need}" for need in _requires(family, n, place, dice))
-    return Item(f"tool:u{place}", klass, tuple(forms), requires, weight)
+    return Item(f"tool:u{place}", packing_class, tuple(forms), requires, weight)
 
 
 def _size(family: str, dice: random.Random) -> tuple[int, int]:
@@ -100,15 +100,17 @@ def values(items: Sequence[Item], packing: Packing) -> tuple[int, int]:
     for item in items:
         form = packing.choice[item.id]
         if form is not None:
-            worth[item.klass] += item.weight * form.utility
+            worth[item.packing_class] += item.weight * form.utility
     return worth[PackingClass.PERIPHERY], worth[PackingClass.FRONTIER]
 
 
 def optimum(items: Sequence[Item], limit: int) -> tuple[int, int]:
     """The greatest value of the periphery, and then of the frontier, by HiGHS. No item may be one that must stay."""
     worth = {
-        klass: [item.weight * form.utility * (item.klass is klass) for item in items for form in item.forms]
-        for klass in (PackingClass.PERIPHERY, PackingClass.FRONTIER)
+        packing_class: [
+            item.weight * form.utility * (item.packing_class is packing_class) for item in items for form in item.forms
+        ]
+        for packing_class in (PackingClass.PERIPHERY, PackingClass.FRONTIER)
     }
     rows, upper = _constraints(items, limit)
     first = _best(worth[PackingClass.PERIPHERY], rows, upper)

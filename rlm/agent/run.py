@@ -33,7 +33,7 @@ from rlm.sending import gate
 from rlm.sending.charges import Bill
 from rlm.sending.gate import OutcomeCallback, RequestTerms, policy_for_window
 from rlm.sending.run_budget import Reservation, RunBudget
-from rlm.similarity.sensor_input import Heard, heard
+from rlm.similarity.sensor_input import SensorScores, sensor_scores
 from rlm.tools.work import Workers
 from rlm.trace.writer import Trace, request_key
 
@@ -104,7 +104,7 @@ class Run:
     workers: Workers = field(init=False)
     loop: Any = field(default_factory=anyio.lowlevel.current_token)
     windows: dict[Provider, int | None] = field(default_factory=dict)
-    _told: dict[tuple[int, str, tuple[str, ...]], Heard] = field(default_factory=dict)
+    _told: dict[tuple[int, str, tuple[str, ...]], SensorScores] = field(default_factory=dict)
     _places: dict[tuple[str, int], anyio.CapacityLimiter] = field(default_factory=dict)
     _shared: dict[Hashable, _RunState] = field(default_factory=dict)
     _begun: defaultdict[Hashable, anyio.Event] = field(default_factory=lambda: defaultdict(anyio.Event))
@@ -215,7 +215,7 @@ class Run:
         )
         return await anyio.to_thread.run_sync(compiled, abandon_on_cancel=True)  # a deadline does not wait for it
 
-    async def _heard(self, draft: RequestDraft) -> Heard:
+    async def _heard(self, draft: RequestDraft) -> SensorScores:
         """What the sensor says of a request, which is written down: a replay has no sensor.
 
         Raises: ConfigurationError ``bad_embedder``; in a replay what was raised then, or RunError ``replay_differs``.
@@ -231,12 +231,12 @@ class Run:
             self.trace.event("sensor", call=draft.call, **row)
         return found
 
-    async def _scores(self, draft: RequestDraft) -> Heard:
+    async def _scores(self, draft: RequestDraft) -> SensorScores:
         """The same, asked of the sensor: in a thread, and once for the same words."""
         sensor, key = self.options.effective_sensor, (self.catalog.revision, draft.text, draft.needs)
         found = self._told.get(key)
         if found is None and sensor is not None:
-            listen = partial(heard, sensor, self.catalog, draft.text, draft.needs)
+            listen = partial(sensor_scores, sensor, self.catalog, draft.text, draft.needs)
             found = await anyio.to_thread.run_sync(listen, abandon_on_cancel=True, limiter=self.ears)
             if len(self._told) >= MOST_TOLD:
                 self._told.clear()

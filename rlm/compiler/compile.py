@@ -1,23 +1,29 @@
-"""Compile: select by the rules, pack into the budget, render, seal. One function, whoever asks."""
+"""Compile one view: select by the rules, pack into the budget, render, seal.
+
+``rlm.compile`` and ``rlm.acompile`` check their arguments and compile the material. A session, an agent and ``what_if``
+use the same steps.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import replace
 from functools import partial, wraps
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from rlm.boundary import boundary
 from rlm.catalog.catalog import Catalog
 from rlm.compiler import render, rules
-from rlm.compiler.pack_selection import fitted
+from rlm.compiler.pack_selection import pack_selection
+from rlm.compiler.projection import Material
 from rlm.compiler.render import Shown
 from rlm.compiler.rules import TEXT, Reach
 from rlm.compiler.tokens.token_counter import counter
 from rlm.compiler.unmatched import nothing_granted
 from rlm.compiler.view import CompiledContext
 from rlm.errors import BudgetError, CompileError, ConfigurationError, did_you_mean, warn
-from rlm.model.arguments import instance
+from rlm.model.arguments import instance, listed
 from rlm.model.base import digest_of, plain
 from rlm.model.message import Message, in_form
 from rlm.model.policy import Policy
@@ -28,25 +34,24 @@ from rlm.model.turn import CompileInput, PackingClass, Preselected, turn_of
 from rlm.model.unit import Unit
 from rlm.model.wire_limits import LIMITED_WIRES
 from rlm.similarity.sensor import Sensor
-from rlm.similarity.sensor_input import SensorInput, checked_sensor, heard, sensed
+from rlm.similarity.sensor_input import SensorInput, checked_sensor, sensor_scores, with_scores
 from rlm.symbolic.engine import check_process, engine
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 FORMAT = 2
-"""Raised whenever the same material may give other text or another choice."""
+"""The version of compiled views. It is raised whenever the same material may give other text or another choice."""
 
 PLACES = ("native", "text")
-"""Where full schemas stand: in the provider's ``tools`` field, or in the text."""
-
+"""The places of full schemas: the provider's ``tools`` field, or the text."""
 
 ELSEWHERE = {
     **{field: f"it is a field of the policy: policy=rlm.Policy({field}=...)" for field in Policy.model_fields},
     "model": "a compile sends nothing: use rlm.ask(text, catalog, model=...)",
     "query": "the text is the second argument",
 }
-"""Options that people give to a compile, and where they belong."""
+"""Options that users often pass to a compile by mistake, each with the right place."""
 
 
 @boundary("compile", elsewhere=ELSEWHERE)
@@ -69,108 +74,82 @@ def compile(
     wire: Literal["openai", "anthropic"] | None = None,
     pack: bool = True,
 ) -> CompiledContext:
-    """Compile what one request shows. ``acompile`` does the same without holding up an event loop.
+    """Compile the view of one request. ``acompile`` does the same without blocking an event loop.
 
     Args:
         catalog: the units.
-        text: what the user says now; may be left out where ``messages`` has a user message.
-        policy: the host's word; ``Policy()`` if not given.
-        messages: the conversation so far, as mappings with ``role`` and ``content`` or in a provider's own form, with
-            its calls, results, images and thinking: these are counted and sent as they are. Results of tools are no
-            evidence.
-        tail: messages that came after the text: shown, and no evidence.
+        text: the user's text of this turn; may be left out if ``messages`` has a user message.
+        policy: the decisions of the host; default ``Policy()``.
+        messages: the conversation so far, as mappings with ``role`` and ``content`` or in a provider's own form.
+            Calls, results, images and thinking are counted and sent unchanged. Results of tools are not evidence.
+        tail: messages after the text: shown, and not evidence.
         history: earlier texts of the user, last first: evidence that decays.
-        needs: what a model said it needs: evidence, never authority.
+        needs: wishes of a model, in words, for example "convert a PDF": evidence, never authority.
         signals: host signals by name, for triggers.
-        sensors: scores between 0 and 1 by sensor and unit id, from a host's own scorer.
-        sensor: what scores all units by likeness of meaning to the text and to each need (``rlm.Sensor()``).
-        admitted: units that something upstream chose, with class and premises.
+        sensors: scores between 0 and 1 by sensor and unit id, from the host's own scorer.
+        sensor: scores all units by similarity of meaning to the text and to each need (``rlm.Sensor()``).
+        admitted: units that were chosen upstream, with class and premises.
         retained: ids that a session keeps.
-        standing: further pinned units of the host, for this compile only; the catalog is not touched.
-        tools: where full schemas stand: in the provider's ``tools`` field or in the text.
-        wire: the format in which native tools are sent; what it refuses is mended or left out (docs/providers.md).
-            None: the view keeps within the limits of every wire. Without effect where schemas stand in the text.
+        standing: further pinned units of the host, for this compile only; the catalog is not changed.
+        tools: the place of full schemas: the provider's ``tools`` field or the text.
+        wire: the format in which native tools are sent. A schema that it refuses is mended or left out
+            (docs/providers.md). None: the view keeps within the limits of every wire. It has no effect if schemas
+            stand in the text.
         pack: False for a selection that can be explained but not rendered (no tokens are counted).
 
     Returns:
         The view; the identical object for identical material at the same revision.
 
     Raises:
-        ConfigurationError: for options that cannot be; ``invalid_message``; ``other_wire`` where a message has the form
-            of another wire than ``wire``.
+        ConfigurationError: for invalid options; ``invalid_message``; ``other_wire`` if a message has the form of
+            another wire than ``wire``.
         CompileError: ``pinned_conflict``, ``pinned_blocked``, ``selected_conflict``.
-        BudgetError: ``over_budget`` where pinned or mandatory material does not fit.
+        BudgetError: ``over_budget`` if pinned or mandatory material does not fit.
         EngineError: ``prolog_missing`` and others of the engine.
-        RlmError: of phase ``internal`` for a defect, or where the memory was not enough.
+        RlmError: of phase ``internal`` for a defect, or if the memory was not enough.
     """
     check_process()
     policy = _checked(catalog, policy, tools)
     turn = turn_of(
         text,
         messages,
-        _listed("tail", tail),
-        needs=_listed("needs", needs),
+        listed("tail", tail),
+        needs=listed("needs", needs),
         signals=signals or {},
         sensors=sensors or {},
-        admitted=_listed("admitted", admitted),
-        retained=_listed("retained", retained),
-        **({"history": _listed("history", history)} if history else {}),
+        admitted=listed("admitted", admitted),
+        retained=listed("retained", retained),
+        **({"history": listed("history", history)} if history else {}),
     )
-    ear = None if sensor is None else SensorInput(checked_sensor(sensor), turn.sensors)
-    host = rules.load_rules(policy.rules) if policy.rules is not None else None
-    packing = instance("pack", pack, bool)
+    sensor_input = None if sensor is None else SensorInput(checked_sensor(sensor), turn.sensors)
+    host_rules = rules.load_rules(policy.rules) if policy.rules is not None else None
+    pack = instance("pack", pack, bool)
     reach = checked_reach(tools, wire)
     if wire is not None:
         in_form((*turn.messages, *turn.tail), wire)
     _warn_of_grants(catalog, policy)
-    return _once(catalog, turn, policy, reach, packing, _listed("standing", standing), host, ear)
+    extra_pinned = listed("standing", standing)
+    return _compiled_once(Material(catalog, turn, policy, reach, pack, extra_pinned, host_rules, sensor_input))
 
 
-@boundary("recompile")
-def recompiled(view: CompiledContext, text: str | None, needs: Iterable[str], signals: Any) -> CompiledContext:
-    """See ``CompiledContext.recompile``. The host's rules are those of the view, whatever became of the file; its
-    sensor is asked anew."""
-    check_process()
-    before, ear = view.turn, view._ear
-    turn = turn_of(
-        before.text if text is None else text,
-        before.messages if text is None else view._said,
-        before.tail if text is None else (),
-        history=before.history if text is None else (before.text, *before.history),
-        needs=_listed("needs", needs),
-        signals=before.signals if signals is None else signals,
-        sensors=before.sensors if ear is None else ear.given,
-        admitted=before.admitted,
-        retained=before.retained,
-    )
-    pack = view._shown is not None
-    return _once(view._catalog, turn, view.policy, view._reach, pack, view._standing, view._rules, ear)
-
-
-def _once(
-    catalog: Catalog,
-    turn: CompileInput,
-    policy: Policy,
-    reach: Reach,
-    packing: bool,
-    standing: tuple[Any, ...],
-    host: rules.HostRules | None,
-    ear: SensorInput | None = None,
-) -> CompiledContext:
-    """The view of this material: the one that was compiled before, where there is one."""
-    guests = _standing(catalog, standing)
-    if ear is not None:
-        turn = sensed(turn, heard(ear.sensor, catalog, turn.text, turn.needs))
-    key = (turn, policy, tuple(unit.digest for unit in guests), reach, packing, host, ear)
+def _compiled_once(material: Material) -> CompiledContext:
+    """Return the view of this material: the cached one if there is one."""
+    catalog, turn, sensor_input = material.catalog, material.turn, material.sensor_input
+    extra_pinned = _extra_pinned(catalog, material.extra_pinned)
+    if sensor_input is not None:
+        turn = with_scores(turn, sensor_scores(sensor_input.sensor, catalog, turn.text, turn.needs))
+    material = replace(material, turn=turn, extra_pinned=extra_pinned)
+    digests = tuple(unit.digest for unit in extra_pinned)
+    key = (turn, material.policy, digests, material.reach, material.pack, material.host_rules, sensor_input)
     known = catalog.cached(key)
     if known is not None:
         return known  # type: ignore[no-any-return]
-    view = _compiled(catalog, turn, policy, reach, packing, guests, host, ear)
+    view = _compiled(material)
     return catalog.cache(key, view._snapshot.revision, view)  # type: ignore[no-any-return]
 
 
 def _awaited(function: Callable[P, T], name: str) -> Callable[P, Coroutine[Any, Any, T]]:
-    """The same without holding up the event loop: same parameters, same documentation."""
+    """Return an async version with the same parameters and documentation; a worker thread runs ``function``."""
 
     @wraps(function)
     async def awaited(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -186,7 +165,7 @@ acompile = _awaited(compile, "acompile")
 
 
 def _warn_of_grants(catalog: Catalog, policy: Policy) -> None:
-    """Warn, once for a revision and its grants, where a policy grants nothing of what the catalog has or imported."""
+    """Warn if a policy grants no capability of the catalog, or no imported one: once for a revision and its grants."""
     if catalog.is_new(("grants", policy.capabilities)):
         sentence = nothing_granted(policy, catalog.units)
         if sentence is not None:
@@ -194,6 +173,7 @@ def _warn_of_grants(catalog: Catalog, policy: Policy) -> None:
 
 
 def _checked(catalog: Any, policy: Any, tools: str) -> Policy:
+    """Check the first options of a compile, and return the policy."""
     if not isinstance(catalog, Catalog):
         kind = type(catalog).__name__
         remedy = "the catalog comes first" if isinstance(catalog, str) else "rlm.Catalog(units)"
@@ -203,14 +183,22 @@ def _checked(catalog: Any, policy: Any, tools: str) -> Policy:
 
 
 def checked_place(tools: Any) -> None:
-    """Raises: ConfigurationError ``invalid_option`` where that is no place for schemas."""
+    """Check the place of full schemas.
+
+    Raises:
+        ConfigurationError: ``invalid_option``.
+    """
     if tools not in PLACES:
         hint = did_you_mean(str(tools), PLACES)
         raise ConfigurationError("invalid_option", f"tools must be 'native' or 'text', not {tools!r}{hint}")
 
 
 def checked_reach(tools: str, wire: Any) -> Reach:
-    """Where a request goes. Raises: ConfigurationError ``unknown_provider`` for a wire without limits of its own."""
+    """Return the ``Reach`` of a request.
+
+    Raises:
+        ConfigurationError: ``unknown_provider`` for a wire without limits of its own.
+    """
     if wire is not None and wire not in LIMITED_WIRES:
         hint = did_you_mean(str(wire), LIMITED_WIRES)
         raise ConfigurationError("unknown_provider", f"wire {wire!r} is none of {', '.join(LIMITED_WIRES)}{hint}")
@@ -218,7 +206,11 @@ def checked_reach(tools: str, wire: Any) -> Reach:
 
 
 def checked_policy(policy: Any) -> Policy:
-    """The host's policy, the default one where there is none. Raises: ConfigurationError ``not_a_policy``."""
+    """Return the host's policy; the default policy for None.
+
+    Raises:
+        ConfigurationError: ``not_a_policy``.
+    """
     if policy is None:
         return Policy()
     if not isinstance(policy, Policy):
@@ -227,66 +219,52 @@ def checked_policy(policy: Any) -> Policy:
     return policy
 
 
-def _standing(catalog: Catalog, units: tuple[Any, ...]) -> tuple[Unit, ...]:
-    """The standing units by id, without those that the catalog holds word for word."""
-    there = catalog.units
+def _extra_pinned(catalog: Catalog, units: tuple[Any, ...]) -> tuple[Unit, ...]:
+    """Return the extra pinned units in the order of their ids, without those that the catalog already holds.
+
+    Raises:
+        ConfigurationError: ``not_a_unit``, ``not_pinned``; ``duplicate_unit`` for an id with other content.
+    """
+    registered = catalog.units
     by_id: dict[str, Unit] = {}
     for unit in units:
         if not isinstance(unit, Unit):
             raise ConfigurationError("not_a_unit", f"standing: a Unit is wanted, not {type(unit).__name__}")
         if not unit.pinned:
             raise ConfigurationError("not_pinned", f"standing: {unit.id!r} must have activation='always'")
-        known = by_id.get(unit.id) or there.get(unit.id)
+        known = by_id.get(unit.id) or registered.get(unit.id)
         if known is not None and known.digest != unit.digest:
             raise ConfigurationError("duplicate_unit", f"standing: another {unit.id!r} is there already")
         by_id[unit.id] = unit
-    return tuple(by_id[id] for id in sorted(by_id) if id not in there)
+    return tuple(by_id[id] for id in sorted(by_id) if id not in registered)
 
 
-def _listed(name: str, value: Any) -> tuple[Any, ...]:
-    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
-        kind = type(value).__name__
-        hint = f": write [{value[:40]!r}]" if isinstance(value, str) else ""
-        raise ConfigurationError("invalid_field", f"{name}: a list is wanted, not {kind}{hint}", {"field": name})
-    return tuple(value)
-
-
-def _compiled(
-    catalog: Catalog,
-    turn: CompileInput,
-    policy: Policy,
-    reach: Reach,
-    packing: bool,
-    standing: tuple[Unit, ...] = (),
-    host: rules.HostRules | None = None,
-    ear: SensorInput | None = None,
-) -> CompiledContext:
+def _compiled(material: Material) -> CompiledContext:
+    """Compile the material, with no look at the cache."""
     clock = _Clock()
-    snapshot, selection = rules.select(catalog, turn, policy, standing, host, reach)
+    turn, policy, reach = material.turn, material.policy, material.reach
+    snapshot, selection = rules.select(
+        material.catalog, turn, policy, material.extra_pinned, material.host_rules, reach
+    )
     clock.stage("select")
-    if packing:
+    if material.pack:
         count = counter(policy.tokenizer)
-        shown, dropped, ledger = fitted(snapshot, selection, turn, policy, count, reach=reach)
+        shown, dropped, ledger = pack_selection(snapshot, selection, turn, policy, count, reach=reach)
         clock.stage("pack")
         text = render.texts(shown)
         clock.stage("render")
-        _within(shown, reach)
-        _sealed(snapshot, selection, shown, turn, policy, ledger, reach)
+        _check_tool_limit(shown, reach)
+        _seal(snapshot, selection, shown, turn, policy, ledger, reach)
         clock.stage("seal")
     else:
         shown, text, dropped = None, None, {}
         ledger = TokenLedger(limit=policy.limit, tokenizer=policy.tokenizer)
-    fingerprint = _fingerprint(snapshot, turn, policy, host, reach, ledger, shown, text)
+    fingerprint = _fingerprint(material, snapshot, ledger, shown, text)
     clock.stage("fingerprint")
     return CompiledContext(
-        catalog=catalog,
+        material=material,
+        compile=_compiled_once,
         snapshot=snapshot,
-        standing=standing,
-        turn=turn,
-        policy=policy,
-        host=host,
-        ear=ear,
-        reach=reach,
         selection=selection,
         shown=shown,
         text=text,
@@ -298,6 +276,8 @@ def _compiled(
 
 
 class _Clock:
+    """The wall time of each stage, in milliseconds."""
+
     def __init__(self) -> None:
         self._last = time.perf_counter()
         self.stages: dict[str, float] = {}
@@ -308,23 +288,24 @@ class _Clock:
         self._last = now
 
 
-def _within(shown: tuple[Shown, ...], reach: Reach) -> None:
-    """Count the callable tools once more: what the host pins or selects is never left out for their number.
+def _check_tool_limit(shown: tuple[Shown, ...], reach: Reach) -> None:
+    """Check the number of callable tools: the rules never leave out a unit that the host pins or selects.
 
-    Raises: BudgetError ``too_many_tools``.
+    Raises:
+        BudgetError: ``too_many_tools``.
     """
     limits = reach.limits
-    found = sum(1 for item in shown if item.callable)
-    if limits is not None and limits.most_tools is not None and found > limits.most_tools:
+    tools = sum(1 for item in shown if item.callable)
+    if limits is not None and limits.most_tools is not None and tools > limits.most_tools:
         raise BudgetError(
             "too_many_tools",
-            f"{found} tools are pinned, selected or needed by these, and the {limits.name} wire takes "
+            f"{tools} tools are pinned, selected or needed by these, and the {limits.name} wire takes "
             f"{limits.most_tools}: pin fewer, or compile with tools='text'",
-            {"tools": found, "limit": limits.most_tools, "missing_tokens": 0},
+            {"tools": tools, "limit": limits.most_tools, "missing_tokens": 0},
         )
 
 
-def _sealed(
+def _seal(
     snapshot: Snapshot,
     selection: Selection,
     shown: tuple[Shown, ...],
@@ -333,12 +314,14 @@ def _sealed(
     ledger: TokenLedger,
     reach: Reach,
 ) -> None:
-    """Let the rules look at the finished projection once more.
+    """Let the rules check the finished projection.
 
     Raises:
         CompileError: ``unlawful``: a fault of this library, never of the host.
     """
-    obliged = [c.id for c in selection.chosen if c.klass in (PackingClass.PINNED, PackingClass.MANDATORY)]
+    obliged = [
+        chosen.id for chosen in selection.chosen if chosen.klass in (PackingClass.PINNED, PackingClass.MANDATORY)
+    ]
     extra = [[item.unit, premise] for item in turn.admitted for premise in item.premises]
     units = [item.unit for item in shown]
     reply = engine().call("seal", rules.seal_args(units, snapshot, policy, extra, obliged, ledger.total, reach))
@@ -352,21 +335,20 @@ def _sealed(
 
 
 def _fingerprint(
+    material: Material,
     snapshot: Snapshot,
-    turn: CompileInput,
-    policy: Policy,
-    host: rules.HostRules | None,
-    reach: Reach,
     ledger: TokenLedger,
     shown: tuple[Shown, ...] | None,
     text: render.Texts | None,
 ) -> str:
+    """Return the SHA-256 over the material and the result."""
+    policy, reach, host = material.policy, material.reach, material.host_rules
     return digest_of(
         {
             "format": FORMAT,
             "catalog": snapshot.digest,
             "stemmer": snapshot.stemmer,
-            "turn": turn.digest,
+            "turn": material.turn.digest,
             "policy": {**plain(policy), "rules": digest_of(host.source) if host else None, "budget": policy.limit},
             "native": reach.native,
             **({} if reach.wire is None else {"wire": reach.wire}),

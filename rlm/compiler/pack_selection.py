@@ -1,4 +1,4 @@
-"""From what the rules chose to what fits: prices, the packer, and the ledger that the two add up to."""
+"""Pack the selection of the rules into the budget: price the units, pack them, and fill the token ledger."""
 
 from __future__ import annotations
 
@@ -20,38 +20,41 @@ from rlm.model.token_ledger import TokenLedger
 from rlm.model.turn import CompileInput, PackingClass
 
 Heading = tuple[str, str]
-"""Where a heading stands, and its text."""
+"""The place of a heading, ``system`` or ``data``, and its text."""
 
 _TIER_WEIGHT = {"retained": 1000, "suggested": 200, "all_tools": 100}
 _HOST_TIERS = ("pinned", "selected")
 _OUTWEIGHS = 20
-"""A form of what the host wants is worth so many times everything else: no crowd displaces it."""
+"""Each form of a unit of the host tiers is worth this many times all other units, so they never displace it."""
 
-_STAYING = (PackingClass.PINNED, PackingClass.MANDATORY)
+_NEVER_DROPPED = (PackingClass.PINNED, PackingClass.MANDATORY)
 
 _blocks: dict[tuple[str, bool, Reach], Blocks] = {}
 
 
-def fitted(
+def pack_selection(
     snapshot: Snapshot, selection: Selection, turn: CompileInput, policy: Policy, count: TokenCounter, *, reach: Reach
 ) -> tuple[tuple[Shown, ...], dict[str, tuple[int, int]], TokenLedger]:
-    """The chosen units in the forms that fit, in the order of rendering; those that did not, each with the tokens
-    that it needs and those that were free; and the ledger.
+    """Pack the chosen units into the budget of the policy.
+
+    Returns:
+        The units that fit with their forms, in the order of rendering. The dropped ids, each with its price and the
+        free tokens. The ledger.
 
     Raises:
-        BudgetError: ``over_budget``, where what must be shown does not fit.
+        BudgetError: ``over_budget`` if units that must be shown do not fit.
     """
     blocks = blocks_for(count, reach)
-    said = render.conversation(turn)
-    prices = [priced(message) for message in said]
+    messages = render.conversation(turn)
+    prices = [priced(message) for message in messages]
     media = sum(tokens for _, tokens in prices)
     task = sum(count.count(text) for text, _ in prices) + media
-    framing = render.REPLY_FRAMING + render.MESSAGE_FRAMING * (len(said) + 2)
+    framing = render.REPLY_FRAMING + render.MESSAGE_FRAMING * (len(messages) + 2)
     packer = _Packer(snapshot, selection.chosen, blocks, count, fixed=task + framing, limit=policy.limit)
     shown, dropped, headings = packer.packed()
     spent = dict.fromkeys(PackingClass, 0)
     for item in shown:
-        spent[item.klass] += item.block.tokens
+        spent[item.packing_class] += item.block.tokens
     ledger = TokenLedger(
         task=task,
         headings=headings,
@@ -60,13 +63,13 @@ def fitted(
         limit=policy.limit,
         tokenizer=count.name,
         exact=count.exact and not media,
-        **{klass.value: tokens for klass, tokens in spent.items()},
+        **{packing_class.value: tokens for packing_class, tokens in spent.items()},
     )
     return render.in_order(shown, turn.retained), dropped, ledger
 
 
 def blocks_for(count: TokenCounter, reach: Reach) -> Blocks:
-    """The blocks of units with schemas in this place, priced by this counter."""
+    """Return the store of blocks for this place of schemas and this counter."""
     key = (count.name, count.exact, reach)
     if key not in _blocks:
         _blocks[key] = Blocks(count, reach.limits)
@@ -74,7 +77,7 @@ def blocks_for(count: TokenCounter, reach: Reach) -> Blocks:
 
 
 class _Packer:
-    """Packs, and pays for no heading that is not there: which ones are needed depends on what fits."""
+    """Packs units and pays only for the headings in use. Which headings are in use depends on the units that fit."""
 
     def __init__(
         self,
@@ -88,27 +91,28 @@ class _Packer:
     ) -> None:
         self._snapshot, self._chosen, self._blocks, self._count = snapshot, chosen, blocks, count
         self._fixed, self._limit = fixed, limit
-        self._forms: dict[str, tuple[Block, ...]] = {}
+        self._blocks_of: dict[str, tuple[Block, ...]] = {}
         self._items: list[Item] = []
 
     def packed(self) -> tuple[list[Shown], dict[str, tuple[int, int]], int]:
-        """What is shown, what went out with the tokens that it needs and those free, and the headings' tokens."""
+        """Return the shown units, the dropped ids with price and free tokens, and the tokens of the headings."""
         whole = [self._shown(one, self._blocks.full(self._snapshot.units[one.id])) for one in self._chosen]
         headings = set(render.texts(whole).headings)
         spent = self._fixed + self._tokens(headings) + sum(item.block.tokens for item in whole)
         if spent <= self._limit:
             return whole, {}, self._tokens(headings)
         weights = _weights(self._chosen)
-        self._forms = {one.id: self._blocks.of(self._snapshot.units[one.id]) for one in self._chosen}
-        self._items = [_item(one, self._forms[one.id], weights[one.id]) for one in self._chosen]
-        staying = [item for item in whole if item.klass in _STAYING]
+        self._blocks_of = {one.id: self._blocks.of(self._snapshot.units[one.id]) for one in self._chosen}
+        self._items = [_item(one, self._blocks_of[one.id], weights[one.id]) for one in self._chosen]
+        staying = [item for item in whole if item.packing_class in _NEVER_DROPPED]
         try:
-            shown, packing, tokens = self._with(headings)
+            shown, packing, tokens = self._packed_with(headings)
         except BudgetError:
-            shown, packing, tokens = self._with(set(render.texts(staying).headings))
+            shown, packing, tokens = self._packed_with(set(render.texts(staying).headings))
         return shown, {id: (needed, free) for id, needed, free in packing.dropped}, tokens
 
-    def _with(self, headings: set[Heading]) -> tuple[list[Shown], Packing, int]:
+    def _packed_with(self, headings: set[Heading]) -> tuple[list[Shown], Packing, int]:
+        """Pack with these headings paid; add headings until all in use are paid."""
         items = self._items
         while True:
             packing = pack(items, fixed=self._fixed + self._tokens(headings), limit=self._limit)
@@ -121,10 +125,11 @@ class _Packer:
             if used <= headings:
                 return shown, self._complete(packing, self._tokens(headings - used)), self._tokens(used)
             headings |= used
-            if self._fixed + self._tokens(headings) + self._least() > self._limit:
+            if self._fixed + self._tokens(headings) + self._least_tokens() > self._limit:
                 items = [item for item in items if item.must_stay]
 
-    def _least(self) -> int:
+    def _least_tokens(self) -> int:
+        """Return the tokens of the units that must stay."""
         return sum(item.forms[0].tokens for item in self._items if item.must_stay)
 
     def _tokens(self, headings: Iterable[Heading]) -> int:
@@ -134,10 +139,10 @@ class _Packer:
         return Shown(self._snapshot.units[one.id], block, one.klass)
 
     def _block(self, id: str, form: str) -> Block:
-        return next(block for block in self._forms[id] if block.form == form)
+        return next(block for block in self._blocks_of[id] if block.form == form)
 
     def _complete(self, packing: Packing, unused: int) -> Packing:
-        """The packing with everything that is out as dropped: what a heading would have cost counts for both."""
+        """Return the packing with all missing units as dropped, and the price of unused headings added to both sums."""
         out = [Dropped(id, tokens + unused, free + unused) for id, tokens, free in packing.dropped]
         for item in self._items:
             if item.id not in packing.choice:
@@ -149,16 +154,16 @@ class _Packer:
 def _item(chosen: Chosen, blocks: tuple[Block, ...], weight: int) -> Item:
     return Item(
         id=chosen.id,
-        klass=chosen.klass,
+        packing_class=chosen.klass,
         requires=chosen.needs,
         forms=tuple(Form(block.form, block.tokens, block.utility) for block in blocks),
         weight=weight,
-        must_stay=chosen.klass in _STAYING,
+        must_stay=chosen.klass in _NEVER_DROPPED,
     )
 
 
 def _weights(chosen: tuple[Chosen, ...]) -> dict[str, int]:
-    """What each unit is worth to the packer."""
+    """Return the weight of each unit for the packer."""
     weights = {one.id: max(1, one.score) + _TIER_WEIGHT.get(one.tier, 0) for one in chosen}
     others = sum(weights[one.id] for one in chosen if one.tier not in _HOST_TIERS)
     host = {one.id: _OUTWEIGHS * (1 + others) + weights[one.id] for one in chosen if one.tier in _HOST_TIERS}

@@ -37,7 +37,7 @@ class Shown:
 
     unit: Unit
     block: Block
-    klass: PackingClass
+    packing_class: PackingClass
 
     @property
     def callable(self) -> bool:
@@ -51,7 +51,7 @@ def in_order(shown: Iterable[Shown], retained: Sequence[str]) -> tuple[Shown, ..
 
     def key(item: Shown) -> tuple[int, int, str]:
         id = item.unit.id
-        if item.klass is PackingClass.PINNED:
+        if item.packing_class is PackingClass.PINNED:
             return 0, -item.unit.priority, id
         return (1, places[id], id) if id in places else (2, 0, id)
 

@@ -1,7 +1,7 @@
-"""Save a compile as a session file that a bare ``swipl prolog/rlm.pl`` can be asked about.
+"""Save a compile as a session file. A bare ``swipl prolog/rlm.pl`` answers questions about it.
 
-The file is plain terms, one a line: ``rlm_session_read`` reads them against a closed grammar and calls none of
-them. It holds the units' descriptions and the user's text, so it is readable by its owner only.
+The file has one plain term a line. ``rlm_session_read`` reads the terms against a closed grammar and calls none of
+them. The file holds the units' descriptions and the user's text, so only its owner can read it.
 """
 
 from __future__ import annotations
@@ -10,31 +10,29 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rlm import files
 from rlm.compiler import rules
 from rlm.compiler.explain.explain import shortened
+from rlm.compiler.projection import Projection
 from rlm.errors import ConfigurationError, FileError
 from rlm.model.facts import facts_of
 from rlm.model.unit import Unit
 
-if TYPE_CHECKING:
-    from rlm.compiler.view import CompiledContext
-
 SUFFIX = ".rlm"
 FIELDS = ("name", "alias", "description", "category", "parameters", "explained", "values", "examples")
 _FORMAT = 3
-"""As ``rlm_session_read:session_format/1``."""
+"""The version of the format, as ``rlm_session_read:session_format/1``."""
 
 SUM_DIGITS = 8
-"""Of a line's sum; ``rlm_session_read:mark_length/1`` is by three more."""
+"""Hexadecimal digits of a line's checksum; ``rlm_session_read:mark_length/1`` is greater by three."""
 
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n"}
 
 
-def save(view: CompiledContext, path: Path) -> Path:
-    """Write the session, atomically.
+def save(view: Projection, path: Path) -> Path:
+    """Write the session file in one atomic step, and return its path.
 
     Raises:
         ConfigurationError: ``wrong_suffix``, ``cannot_write``.
@@ -49,21 +47,23 @@ def save(view: CompiledContext, path: Path) -> Path:
 
 
 def sealed(lines: Iterable[str]) -> Iterator[str]:
-    """Lines as they stand in the file: each with a sum of it and of all before it, then one that says that it is the
-    last. As ``rlm_session_read`` reads them: what was cut or changed is known there, at its line."""
+    """Yield the lines of the file: each with a checksum over itself and all lines before, then the last line ``end``.
+
+    With the checksums ``rlm_session_read`` finds the first line that was cut or changed.
+    """
     total = ""
     for line in chain(lines, ("end",)):
         total = hashlib.sha1(f"{total}{line}.".encode(), usedforsecurity=False).hexdigest()[:SUM_DIGITS]
         yield f"{line}. % {total}\n"
 
 
-def session_lines(view: CompiledContext) -> Iterator[str]:
-    """The terms of a session, without their full stops."""
+def session_lines(view: Projection) -> Iterator[str]:
+    """Yield the terms of a session, without their full stops."""
     selection = view.selection
     yield term("session", _FORMAT, view.fingerprint, view._snapshot.stemmer)
-    asked = rules.selection_args(view.turn, view.policy, None) | view._reach.args(view._snapshot)
-    for key in sorted(asked.keys() - {"words", "rules", "standing"}):
-        yield term("input", key, asked[key])
+    args = rules.selection_args(view.turn, view.policy, None) | view._reach.args(view._snapshot)
+    for key in sorted(args.keys() - {"words", "rules", "standing"}):
+        yield term("input", key, args[key])
     yield term("ledger", view.ledger.total, view.ledger.limit)
     yield term("floor", selection.relative_floor)
     for kind, sources in sorted(selection.sources.items()):
@@ -119,7 +119,7 @@ def _row(reason: Mapping[str, Any]) -> list[Any]:
 
 
 def term(name: str, *args: Any) -> str:
-    """A Prolog term with plain arguments, as text."""
+    """Return the text of a Prolog term with plain arguments, for example ``floor(150)``."""
     return f"{name}({','.join(_written(arg) for arg in args)})"
 
 

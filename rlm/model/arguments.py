@@ -73,6 +73,15 @@ def several(name: str, value: Any) -> Iterable[Any]:
     raise ConfigurationError("invalid_field", message, {"field": name})
 
 
+def listed(name: str, value: Any) -> tuple[Any, ...]:
+    """Return a collection as a tuple; a single text or a mapping is refused."""
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        kind = type(value).__name__
+        hint = f": write [{value[:40]!r}]" if isinstance(value, str) else ""
+        raise ConfigurationError("invalid_field", f"{name}: a list is wanted, not {kind}{hint}", {"field": name})
+    return tuple(value)
+
+
 def _shown(value: object) -> str:
     """Return a short repr of a plain value, and the type's name of anything else."""
     if value is None or isinstance(value, str | bytes | int | float):

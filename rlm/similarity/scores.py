@@ -1,6 +1,6 @@
-"""How near a text is to each unit of a catalog, as scores: how far a likeness stands out from that of all.
+"""Similarity scores: how far the similarity of each unit to a text exceeds the mean of the catalog.
 
-Arrays of one number for each unit; nothing here knows texts or embedders.
+Arrays have one number for each unit. This module knows no texts and no embedders.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-TOLD = 64
-"""So many of the nearest units are told."""
+SENT = 64
+"""The number of the nearest units that are sent to the rules."""
 
 NEAR = 5.0
-"""Standard deviations above the mean likeness of a catalog at which a score is 1; at the mean it is 0."""
+"""Standard deviations above the mean similarity of a catalog at which a score is 1. At the mean it is 0."""
 
 USUAL_WEIGHT = 60
-"""How many units the knowledge is worth of what an embedder's likeness of unrelated texts usually is."""
+"""The weight of an embedder's usual similarity of unrelated texts, as a number of units."""
 
 UNRELATED = (
     "Set the alarm of the kitchen clock",
@@ -39,18 +39,18 @@ UNRELATED = (
     "How tall is that mountain?",
     "Book a table for four people",
 )
-"""Texts that have nothing to do with each other."""
+"""Texts on unrelated topics."""
 
 PART = 0.6
-"""What the likeness to a part of a text counts, beside that to the whole."""
+"""The weight of the score for a part of a text; that for the whole text has weight 1."""
 
 
 Usual = tuple[float, float]
-"""Mean and deviation of likenesses."""
+"""Mean and standard deviation of similarities."""
 
 
 def usual_scores(vectors: NDArray[np.float32]) -> Usual:
-    """What the likeness of texts that have nothing to do with each other is for an embedder.
+    """Return an embedder's mean and deviation of the similarity of unrelated texts.
 
     Args:
         vectors: of ``UNRELATED``, each of length one.
@@ -62,11 +62,14 @@ def usual_scores(vectors: NDArray[np.float32]) -> Usual:
 
 
 def similarity_scores(matrix: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The cosines. Not by BLAS: its threads cost more than they save here, and may add up in another order."""
+    """Return the cosines of the rows with the query.
+
+    This does not use BLAS: its threads cost more than they save here, and may add up in another order.
+    """
     import numpy as np
 
-    found: NDArray[np.float32] = np.einsum("ij,j->i", matrix, query)
-    return found
+    cosines: NDArray[np.float32] = np.einsum("ij,j->i", matrix, query)
+    return cosines
 
 
 def nearest(
@@ -76,71 +79,79 @@ def nearest(
     origins: NDArray[np.int64],
     usual: Usual,
 ) -> dict[str, float]:
-    """Scores between 0 and 1 of the units nearest to a text, or to one of its parts.
+    """Return scores between 0 and 1 of the units nearest to a text, or to one of its parts.
 
     Args:
-        ids: of the units, as the arrays have them.
-        whole: how like each unit is to the text.
+        ids: ids of the units, in the order of the arrays.
+        whole: the similarity of each unit to the text.
         parts: the same for each part of it.
-        origins: where each unit is from; 0 for the host.
-        usual: of that embedder, as ``usual_likeness`` has it.
+        origins: the number of each unit's origin; 0 for the host.
+        usual: mean and deviation of the embedder, from ``usual_scores``.
     """
     import numpy as np
 
-    looks = list(_looks(whole, origins, usual))
+    rounds = list(_scores_by_round(whole, origins, usual))
     for part in parts:
-        looks = [
-            np.maximum(look, PART * again) for look, again in zip(looks, _looks(part, origins, usual), strict=True)
+        rounds = [
+            np.maximum(scores, PART * part_scores)
+            for scores, part_scores in zip(rounds, _scores_by_round(part, origins, usual), strict=True)
         ]
-    told = np.logical_or.reduce([_first(look) for look in looks])
-    scores = np.maximum.reduce(looks).round(3)
-    return {ids[place]: float(scores[place]) for place in np.flatnonzero(told & (scores > 0)).tolist()}
+    sent = np.logical_or.reduce([_first(scores) for scores in rounds])
+    best = np.maximum.reduce(rounds).round(3)
+    return {ids[place]: float(best[place]) for place in np.flatnonzero(sent & (best > 0)).tolist()}
 
 
-def _looks(cosines: NDArray[np.float32], origins: NDArray[np.int64], usual: Usual) -> Iterator[NDArray[np.float32]]:
-    """Scores, by how far the likeness stands out from that of all; and once more as if strangers were not there
-    (``rlm_spare``). A crowd that is all alike makes nobody else less so."""
+def _scores_by_round(
+    cosines: NDArray[np.float32], origins: NDArray[np.int64], usual: Usual
+) -> Iterator[NDArray[np.float32]]:
+    """Yield scores against all units, then against subsets without third parties (``rlm_spare``).
+
+    So many similar units of one third party do not lower the scores of other origins.
+    """
     import numpy as np
 
-    yield _standing_out(cosines, *_measured(cosines, usual))
-    for judged, seen in _views(cosines, origins, usual):
-        yield np.where(judged, _standing_out(cosines, *_measured(cosines[seen], usual)), 0)
+    yield _excess(cosines, *_measured(cosines, usual))
+    for scored, others in _subsets(cosines, origins, usual):
+        yield np.where(scored, _excess(cosines, *_measured(cosines[others], usual)), 0)
 
 
-def _views(
+def _subsets(
     cosines: NDArray[np.float32], origins: NDArray[np.int64], usual: Usual
 ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-    """Whose likeness is looked at once more, and beside which units: the host's beside the host's, and strangers'
-    without that other stranger who makes it hardest to stand out."""
+    """Yield pairs of masks: the units to score again, and the units to compare them with.
+
+    Units of the host are compared with the host's. Units of third parties are compared with all units except those of
+    the origin that most raises the similarity they must exceed.
+    """
 
     host = origins == 0
     if host.all():
         return
     if host.any():
         yield host, host
-    hardest = _hardest(cosines, origins, usual)
-    if hardest is not None:
-        others = origins != hardest
+    strongest = _strongest_origin(cosines, origins, usual)
+    if strongest is not None:
+        others = origins != strongest
         yield ~host & others, others
 
 
-def _hardest(cosines: NDArray[np.float32], origins: NDArray[np.int64], usual: Usual) -> int | None:
-    """The stranger without whom it takes least likeness to stand half-way out, where there are several."""
+def _strongest_origin(cosines: NDArray[np.float32], origins: NDArray[np.int64], usual: Usual) -> int | None:
+    """Return the third party without which a score of 0.5 takes the least similarity; None for fewer than two."""
     import numpy as np
 
     units = np.bincount(origins)
     sums = np.bincount(origins, weights=cosines)
     squares = np.bincount(origins, weights=cosines.astype(np.float64) ** 2)
-    strangers = np.flatnonzero(units)
-    strangers = strangers[strangers > 0]
-    if len(strangers) < 2:
+    third_parties = np.flatnonzero(units)
+    third_parties = third_parties[third_parties > 0]
+    if len(third_parties) < 2:
         return None
     mean, deviation = _moments(units.sum() - units, sums.sum() - sums, squares.sum() - squares, usual)
-    return int(strangers[np.argmin((mean + deviation * NEAR / 2)[strangers])])
+    return int(third_parties[np.argmin((mean + deviation * NEAR / 2)[third_parties])])
 
 
 def _measured(cosines: NDArray[np.float32], usual: Usual) -> Usual:
-    """Mean and deviation of the likeness of these units, beside what is usual."""
+    """Return mean and deviation of the similarity of these units, weighted with the usual ones."""
     mean, deviation = _moments(
         len(cosines),
         float(cosines.sum()),
@@ -151,7 +162,7 @@ def _measured(cosines: NDArray[np.float32], usual: Usual) -> Usual:
 
 
 def _moments(units: Any, total: Any, squares: Any, usual: Usual) -> tuple[Any, Any]:
-    """Mean and deviation from the sums of so many likenesses, beside what is usual."""
+    """Return mean and deviation from the sums of so many similarities, weighted with the usual ones."""
     import numpy as np
 
     usual_mean, usual_deviation = usual
@@ -161,18 +172,19 @@ def _moments(units: Any, total: Any, squares: Any, usual: Usual) -> tuple[Any, A
     return mean, np.maximum(np.sqrt(np.maximum(spread, 0) / weight), 1e-6)
 
 
-def _standing_out(cosines: NDArray[np.float32], mean: float, deviation: float) -> NDArray[np.float32]:
+def _excess(cosines: NDArray[np.float32], mean: float, deviation: float) -> NDArray[np.float32]:
+    """Return the similarities above the mean as scores: 1 at ``NEAR`` deviations."""
     import numpy as np
 
-    found: NDArray[np.float32] = np.clip((cosines - mean) / (deviation * NEAR), 0, 1)
-    return found
+    scores: NDArray[np.float32] = np.clip((cosines - mean) / (deviation * NEAR), 0, 1)
+    return scores
 
 
 def _first(scores: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Which are the nearest, so many as are told."""
+    """Return the mask of the nearest units, at most ``SENT`` of them."""
     import numpy as np
 
     first = np.ones(len(scores), dtype=bool)
-    if len(scores) > TOLD:
-        first[np.argpartition(-scores, TOLD)[TOLD:]] = False
+    if len(scores) > SENT:
+        first[np.argpartition(-scores, SENT)[SENT:]] = False
     return first

@@ -1,7 +1,7 @@
-"""A sensor: how near a text is to each unit in meaning, from the vectors of an embedder.
+"""A sensor: scores for the similarity of meaning between a text and each unit, from the vectors of an embedder.
 
-The vectors of a catalog are computed once for each text that its units have, and kept from revision to revision.
-What a sensor says is evidence like any other: the rules bound its weight and name it in the reasons.
+The vectors of a catalog are computed once for each text of its units, and kept from revision to revision. The scores
+are evidence like any other: the rules bound their weight and name the sensor in the reasons.
 """
 
 from __future__ import annotations
@@ -23,22 +23,20 @@ from rlm.model.snapshot import Snapshot
 from rlm.model.unit import Unit
 from rlm.model.words import counted
 from rlm.similarity.scores import UNRELATED, Usual, nearest, similarity_scores, usual_scores
+from rlm.similarity.static_vectors import Embedder, embedder, home
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Embedder = Callable[[Sequence[str]], Any]
-"""From texts to one vector each: anything that numpy takes for an array of shape (texts, dimensions)."""
-
 NAME, DESCRIPTION = 0.5, 0.5
-"""What the vectors of a unit's name and of its description count, beside that of all it says."""
+"""The weights of the vectors of a unit's name and of its description; that of its whole text has weight 1."""
 
 BEST_EXAMPLE = 0.2
-"""What the nearest example of a unit counts; the rest is for the mean of all, which knows better what they share."""
+"""The weight of a unit's nearest example. The mean of all examples has the rest: it is nearer to their common topic."""
 
 PARTS = 8
-"""So many parts of a text are looked at."""
+"""The most parts of a text that are scored."""
 
 _FIELDS = ("category", "name", "alias", "description", "parameters", "explained")
 _LONGEST = 8_192
@@ -48,7 +46,7 @@ _END = re.compile(
     r"[.,:](?!\S)|[;!?\n。，；！？、]|\b(?:and|then|also|plus|afterwards|before|while|but)\b",  # noqa: RUF001
     re.IGNORECASE,
 )
-"""As ``rlm_evidence:clause_end/1``, whose words are read already: here ``report.csv`` and 1,000 must stay whole."""
+"""The same ends as ``rlm_evidence:clause_end/1``, for a text and not for words: ``report.csv`` and 1,000 stay whole."""
 _WORDS_OF_A_PART = 3
 
 
@@ -57,17 +55,17 @@ class Sensor:
 
         view = rlm.compile(catalog, "what will it rain tomorrow?", sensor=rlm.Sensor())
 
-    Safe to use from any thread, for any number of catalogs. Whoever comes first computes the vectors of a revision;
-    all others wait for them.
+    A sensor may be used from any thread, for any number of catalogs. The first call computes the vectors of a
+    revision; calls at the same time wait for them.
 
     Args:
-        embed: from a list of texts to one vector each (an array, or lists of numbers); the static word vectors of
-            the package ``wordllama`` (extra ``semantic``) if not given. The same text must always give the same. It
-            is called from several threads at once.
-        name: what the reasons call it.
+        embed: returns one vector for each text of a list (an array, or lists of numbers). Default: the static word
+            vectors of the package ``wordllama`` (extra ``semantic``). The same text must always have the same vector.
+            Several threads call it at once.
+        name: the sensor's name in the reasons.
 
     Raises:
-        ConfigurationError: ``no_numpy``, ``no_vectors`` (at the first use) where the extra is not installed.
+        ConfigurationError: ``no_numpy``, ``no_vectors`` (at the first use) if the extra is not installed.
     """
 
     def __init__(self, embed: Embedder | None = None, *, name: str = "semantic") -> None:
@@ -82,74 +80,71 @@ class Sensor:
         return f"<Sensor {self.name}>"
 
     def scores(self, catalog: Catalog, text: str) -> dict[str, dict[str, float]]:
-        """The scores by sensor and unit id, as ``sensors`` of ``rlm.compile``.
+        """Return the scores by sensor and unit id, as ``sensors`` of ``rlm.compile``.
 
-        A text that says several things is looked at part by part, too. Units with ``examples`` have a second sensor,
-        ``name:examples``.
+        A text of several clauses is also scored clause by clause: for example "book a flight, then mail my boss".
+        Units with ``examples`` have a second sensor, ``name:examples``.
         """
         vectors = self._vectors(catalog)
         if not vectors.ids or not text.strip():
             return {}
-        query, usual = self._embedded([text, *_parts(text)]), self._usual_likeness()
+        query, usual = self._embedded([text, *_parts(text)]), self._usual_scores()
         whole, *parts = (similarity_scores(vectors.matrix, vector) for vector in query)
-        found = {self.name: nearest(vectors.ids, whole, parts, vectors.origins, usual)}
+        by_sensor = {self.name: nearest(vectors.ids, whole, parts, vectors.origins, usual)}
         if vectors.exemplary:
-            found[f"{self.name}:examples"] = nearest(
-                vectors.exemplary, vectors.like_examples(query[0]), (), vectors.exemplary_origins, usual
+            by_sensor[f"{self.name}:examples"] = nearest(
+                vectors.exemplary, vectors.example_scores(query[0]), (), vectors.exemplary_origins, usual
             )
-        return {name: scores for name, scores in found.items() if scores}
+        return {name: scores for name, scores in by_sensor.items() if scores}
 
     def check(self) -> None:
-        """Make no vector, and see whether it could.
+        """Check that the sensor can compute vectors, without computing one.
 
-        Raises: ConfigurationError ``no_numpy``, ``no_vectors`` where the extra is not installed.
+        Raises:
+            ConfigurationError: ``no_numpy``, ``no_vectors`` if the extra is not installed.
         """
         if importlib.util.find_spec("numpy") is None:
             raise ConfigurationError("no_numpy", "a sensor needs numpy: pip install 'prolog-rlm[semantic]'")
         if self._embed is None:
-            from rlm.similarity.static_vectors import home
-
             home()
 
     def _vectors(self, catalog: Catalog) -> _Vectors:
         with self._lock:
             known = self._known.setdefault(catalog, _Known())
         with known.lock:
-            snapshot = catalog.snapshot()  # not before: who waited long must not go back to a revision of then
+            snapshot = catalog.snapshot()  # under the lock: after a long wait the revision may be newer
             if known.vectors is None or known.vectors.digest != snapshot.digest:
                 self.check()
                 known.vectors = _Vectors(snapshot, known.vectors, self._embedded)
             return known.vectors
 
-    def _usual_likeness(self) -> Usual:
+    def _usual_scores(self) -> Usual:
         with self._lock:
             if self._usual is None:
                 self._usual = usual_scores(self._embedded(UNRELATED))
             return self._usual
 
     def _embedded(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of length one; a text without any has zeros.
+        """Return vectors of length one; a text without known tokens has zeros.
 
         Raises:
-            ConfigurationError: ``bad_embedder`` for what is no vector for each text, or none as long as those before,
-                or where it raised.
+            ConfigurationError: ``bad_embedder`` if the embedder raised, if it did not return one vector for each
+                text, or if their length differs from earlier ones.
         """
         import numpy as np
 
         if self._embed is None:
-            from rlm.similarity.static_vectors import embedder
-
             self._embed = embedder()
         with host_code(f"the embedder of sensor {self.name!r}", partial(ConfigurationError, "bad_embedder")):
             rows = np.asarray(self._embed(list(texts)), dtype=np.float64)
-        wrong = self._wrong(rows, len(texts))
-        if wrong:
-            raise ConfigurationError("bad_embedder", f"the embedder of sensor {self.name!r} gave {wrong}")
+        fault = self._fault_of(rows, len(texts))
+        if fault:
+            raise ConfigurationError("bad_embedder", f"the embedder of sensor {self.name!r} returned {fault}")
         self._width = rows.shape[1]
-        return _ones(_in_reach(rows))
+        return _unit_length(_single_precision(rows))
 
-    def _wrong(self, rows: NDArray[np.float64], texts: int) -> str:
-        """What is wrong with the vectors of so many texts; nothing, where they are as they should be."""
+    def _fault_of(self, rows: NDArray[np.float64], texts: int) -> str:
+        """Return the description of a fault in the vectors of so many texts; empty if they are valid."""
         import numpy as np
 
         if rows.ndim != 2 or len(rows) != texts or not rows.shape[1]:
@@ -161,7 +156,7 @@ class Sensor:
 
 @dataclass
 class _Known:
-    """What is known of a catalog: nothing, until somebody asks. Guarded by ``lock``."""
+    """The vectors of a catalog; None before the first use. Guarded by ``lock``."""
 
     lock: ForkLock = field(default_factory=ForkLock)
     vectors: _Vectors | None = None
@@ -175,72 +170,74 @@ class _Vectors:
 
         self.digest = snapshot.digest
         self.ids = sorted(snapshot.units)
-        named: dict[str, int] = {"": 0}
-        from_where = [named.setdefault(origin_of(snapshot.units[id]), len(named)) for id in self.ids]
-        self.origins = np.array(from_where, dtype=np.int64)
+        numbers: dict[str, int] = {"": 0}
+        origins = [numbers.setdefault(origin_of(snapshot.units[id]), len(numbers)) for id in self.ids]
+        self.origins = np.array(origins, dtype=np.int64)
         texts = [_texts(snapshot.units[id]) for id in self.ids]
-        said = [(place, line) for place, id in enumerate(self.ids) for line in snapshot.units[id].examples]
-        owners, self._starts = np.unique([place for place, _ in said], return_index=True)
+        examples = [(place, line) for place, id in enumerate(self.ids) for line in snapshot.units[id].examples]
+        owners, self._starts = np.unique([place for place, _ in examples], return_index=True)
         self.exemplary = [self.ids[place] for place in owners.tolist()]
         self.exemplary_origins = self.origins[owners.astype(np.int64)]
         self._by_text: dict[str, Any] = dict(before._by_text) if before is not None else {}
-        wanted = {*(text for three in texts for text in three), *(line for _, line in said)}
-        self._by_text = {text: vector for text, vector in self._by_text.items() if text in wanted}
-        fresh = sorted(wanted - self._by_text.keys())
+        needed = {*(text for three in texts for text in three), *(line for _, line in examples)}
+        self._by_text = {text: vector for text, vector in self._by_text.items() if text in needed}
+        fresh = sorted(needed - self._by_text.keys())
         for start in range(0, len(fresh), _BATCH):
             batch = fresh[start : start + _BATCH]
             self._by_text.update(zip(batch, embed(batch), strict=True))
         self.matrix = self._examples = self._means = np.zeros((0, 0), dtype=np.float32)
         if texts:
             whole, name, description = (self._rows(column) for column in zip(*texts, strict=True))
-            self.matrix = _ones(whole + NAME * name + DESCRIPTION * description)
-        if said:
-            self._examples = self._rows([line for _, line in said])
-            self._means = _ones(np.add.reduceat(self._examples, self._starts))
+            self.matrix = _unit_length(whole + NAME * name + DESCRIPTION * description)
+        if examples:
+            self._examples = self._rows([line for _, line in examples])
+            self._means = _unit_length(np.add.reduceat(self._examples, self._starts))
 
     def _rows(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
 
         return np.array([self._by_text[text] for text in texts], dtype=np.float32)
 
-    def like_examples(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """For each unit with examples, how like the text is to them."""
+    def example_scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the similarity of the text to the examples of each unit that has some."""
         import numpy as np
 
         best = np.maximum.reduceat(similarity_scores(self._examples, query), self._starts)
-        found: NDArray[np.float32] = BEST_EXAMPLE * best + (1 - BEST_EXAMPLE) * similarity_scores(self._means, query)
-        return found
+        scores: NDArray[np.float32] = BEST_EXAMPLE * best + (1 - BEST_EXAMPLE) * similarity_scores(self._means, query)
+        return scores
 
 
-def _in_reach(rows: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The rows in single precision, each times the power of two that makes its largest number about 1: no length of
-    a vector is too large or too small."""
+def _single_precision(rows: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return the rows in single precision, each times the power of two that makes its largest number about 1.
+
+    So no length of a vector is too large or too small.
+    """
     import numpy as np
 
     _, power = np.frexp(np.abs(rows).max(axis=1, keepdims=True))
-    found: NDArray[np.float32] = np.ldexp(rows, -power).astype(np.float32)
-    return found
+    scaled: NDArray[np.float32] = np.ldexp(rows, -power).astype(np.float32)
+    return scaled
 
 
-def _ones(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The rows with length one; what has none stays."""
+def _unit_length(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the rows with length one; a row of zeros stays."""
     import numpy as np
 
-    found: NDArray[np.float32] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
-    return found
+    scaled: NDArray[np.float32] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    return scaled
 
 
 def _parts(text: str) -> list[str]:
-    """The sentences and clauses of a text that says several things; else none."""
+    """Return the clauses of a text; none if it has only one."""
     parts = [part.strip() for part in _END.split(text)]
     parts = [part for part in parts if len(part.split()) >= _WORDS_OF_A_PART][:PARTS]
     return parts if len(parts) > 1 else []
 
 
 def _texts(unit: Unit) -> tuple[str, str, str]:
-    """What a unit says of itself, identifiers split: all of it, its name, its description."""
+    """Return the whole text of a unit, its name and its description, with identifiers split."""
     fields: Mapping[str, str] = facts_of(unit)["fields"]
-    told = {field: fields[field] for field in _FIELDS}
-    told.update({field: " ".join(_SPLIT.split(told[field])) for field in ("category", "name")})
-    whole = " ".join(told.values())
-    return whole[:_LONGEST], told["name"][:_LONGEST], told["description"][:_LONGEST]
+    words = {field: fields[field] for field in _FIELDS}
+    words.update({field: " ".join(_SPLIT.split(words[field])) for field in ("category", "name")})
+    whole = " ".join(words.values())
+    return whole[:_LONGEST], words["name"][:_LONGEST], words["description"][:_LONGEST]

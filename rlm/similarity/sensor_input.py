@@ -1,6 +1,6 @@
-"""What a sensor hears of one compile: the texts whose words the rules read, each at its length there.
+"""The input of a sensor for one compile: the same texts as the rules read, each at the length that they read.
 
-It decides nothing: which scores there are is handed to the rules, as if the host had given them.
+A sensor decides nothing. Its scores go to the rules in the same way as the scores of the host.
 """
 
 from __future__ import annotations
@@ -14,22 +14,26 @@ from rlm.model.turn import CompileInput, Scores
 from rlm.similarity.sensor import Sensor
 
 TEXT_LIMIT = 65_536
-"""Characters: of a longer text the beginning and the end are read. As ``rlm_evidence:text_limit/1``; tested to be the
-same."""
+"""Characters. The sensor reads the beginning and the end of a longer text. A test compares it with
+``rlm_evidence:text_limit/1``."""
 
-Heard = Mapping[str, Mapping[str, float]]
-"""Scores between 0 and 1 by sensor and unit id."""
+SensorScores = Mapping[str, Mapping[str, float]]
+"""Scores between 0 and 1 by sensor and unit id, for example ``{"semantic": {"tool:mail": 0.8}}``."""
 
 
 class SensorInput(NamedTuple):
-    """A view's sensor, and the scores that the host gave besides."""
+    """The sensor of a view, and the scores that the host passed in addition."""
 
     sensor: Sensor
-    given: Scores
+    host_scores: Scores
 
 
 def checked_sensor(sensor: Any) -> Sensor:
-    """The host's sensor. Raises: ConfigurationError ``not_a_sensor``."""
+    """Check the host's sensor and return it.
+
+    Raises:
+        ConfigurationError: ``not_a_sensor``.
+    """
     if not isinstance(sensor, Sensor):
         kind = type(sensor).__name__
         remedy = "write rlm.Sensor()" if isinstance(sensor, str | type | bool) else "rlm.Sensor(embed)"
@@ -37,22 +41,26 @@ def checked_sensor(sensor: Any) -> Sensor:
     return sensor
 
 
-def heard(sensor: Sensor, catalog: Catalog, text: str, needs: Iterable[str] = ()) -> dict[str, dict[str, float]]:
-    """What a sensor says of a text and of what a model needs: a unit has the highest score that one of them gives it.
-    Where there are no words, it says nothing."""
-    found: dict[str, dict[str, float]] = {}
-    for said in dict.fromkeys((text, *needs)):
-        for name, scores in sensor.scores(catalog, _readable(said)).items():
-            known = found.setdefault(name, {})
+def sensor_scores(
+    sensor: Sensor, catalog: Catalog, text: str, needs: Iterable[str] = ()
+) -> dict[str, dict[str, float]]:
+    """Return a sensor's scores for a text and for the needs of a model.
+
+    A unit has the highest of its scores for the single texts. An empty text has no scores.
+    """
+    best: dict[str, dict[str, float]] = {}
+    for each in dict.fromkeys((text, *needs)):
+        for name, scores in sensor.scores(catalog, _shortened(each)).items():
+            known = best.setdefault(name, {})
             known.update({id: score for id, score in scores.items() if score > known.get(id, 0.0)})
-    return found
+    return best
 
 
-def sensed(turn: CompileInput, told: Heard) -> CompileInput:
-    """The turn with what its sensor says of it."""
-    return turn.model_copy(update={"sensors": {**dict(turn.sensors), **told}})
+def with_scores(turn: CompileInput, scores: SensorScores) -> CompileInput:
+    """Return the turn with the scores of its sensor added to those of the host."""
+    return turn.model_copy(update={"sensors": {**dict(turn.sensors), **scores}})
 
 
-def _readable(text: str) -> str:
+def _shortened(text: str) -> str:
     half = TEXT_LIMIT // 2
     return text if len(text) <= TEXT_LIMIT else f"{text[:half]}\n{text[-half:]}"

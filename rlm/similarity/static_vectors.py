@@ -1,7 +1,7 @@
-"""Static word vectors that lie as data in the package ``wordllama`` (MIT), whose own code is not run.
+"""Static word vectors from the data of the package ``wordllama`` (MIT). The code of that package is not run.
 
-A text's vector is the mean of the vectors of its tokens: 32,000 tokens, 256 numbers each, no network, no model
-to load but 16 MB of numbers.
+The vector of a text is the mean of the vectors of its tokens. There are 32,000 tokens of 256 numbers each. This uses
+no network, and loads 16 MB of numbers and no other model.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ import importlib.util
 import json
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlm import files
 from rlm.errors import ConfigurationError
-from rlm.similarity.sensor import Embedder
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+Embedder = Callable[[Sequence[str]], Any]
+"""From texts to one vector each: anything that numpy takes for an array of shape (texts, dimensions)."""
 
 PACKAGE = "wordllama"
 WEIGHTS = "weights/l2_supercat_256.safetensors"
@@ -31,35 +33,35 @@ _KINDS = {"F16": "<f2", "F32": "<f4"}
 
 
 def home() -> Path:
-    """Where the package's data lie.
+    """Return the folder of the package's data.
 
     Raises:
-        ConfigurationError: ``no_vectors`` where the package, or what reads its words, is not there.
+        ConfigurationError: ``no_vectors`` if ``wordllama`` or ``tokenizers`` is not installed.
     """
-    found = importlib.util.find_spec(PACKAGE)
-    places = list(found.submodule_search_locations or ()) if found is not None else []
-    there = Path(places[0]) if places else Path()
+    package = importlib.util.find_spec(PACKAGE)
+    folders = list(package.submodule_search_locations or ()) if package is not None else []
+    folder = Path(folders[0]) if folders else Path()
     reader = importlib.util.find_spec("tokenizers")
-    if not places or reader is None or not (there / WEIGHTS).is_file() or not (there / TOKENIZER).is_file():
+    if not folders or reader is None or not (folder / WEIGHTS).is_file() or not (folder / TOKENIZER).is_file():
         raise ConfigurationError(
             "no_vectors",
             "the word vectors are not installed: pip install 'prolog-rlm[semantic]', or give Sensor(embed)",
         )
-    return there
+    return folder
 
 
 @cache
 def embedder() -> Embedder:
-    """From texts to their vectors, loaded once a process.
+    """Return the embedder of the static word vectors, loaded once a process.
 
     Raises:
-        ConfigurationError: ``no_vectors`` where the package is not there, or has other data than is known.
+        ConfigurationError: ``no_vectors`` if the package is not installed, or if its data have another form.
     """
-    there = home()
+    folder = home()
     from tokenizers import Tokenizer
 
-    table = _table(there / WEIGHTS)
-    tokenizer: Any = Tokenizer.from_str(files.read_text(there / TOKENIZER, MOST_TOKENIZER_BYTES))
+    table = _table(folder / WEIGHTS)
+    tokenizer: Any = Tokenizer.from_str(files.read_text(folder / TOKENIZER, MOST_TOKENIZER_BYTES))
     tokenizer.no_padding()
     tokenizer.no_truncation()
 
@@ -76,7 +78,7 @@ def embedder() -> Embedder:
 
 
 def _table(path: Path) -> NDArray[np.float16]:
-    """The one matrix of a safetensors file, mapped into memory."""
+    """Return the only matrix of a safetensors file, mapped into memory."""
     import numpy as np
 
     data = files.mapped(path)
@@ -84,7 +86,10 @@ def _table(path: Path) -> NDArray[np.float16]:
     header = json.loads(data[8 : 8 + length])
     rows = [row for name, row in header.items() if name != "__metadata__"]
     if len(rows) != 1 or rows[0]["dtype"] not in _KINDS:
-        raise ConfigurationError("no_vectors", f"{path} holds no matrix of word vectors that is known")
+        raise ConfigurationError(
+            "no_vectors",
+            f"{path} has no matrix of a known form: pip install --force-reinstall 'prolog-rlm[semantic]'",
+        )
     start = 8 + length + int(rows[0]["data_offsets"][0])
     shape = tuple(rows[0]["shape"])
     kind = _KINDS[rows[0]["dtype"]]

@@ -26,7 +26,7 @@ from rlm.sending.cancel import CancelToken
 from rlm.sending.completion import Completion
 from rlm.sending.results import error_of
 from rlm.sending.run_budget import COUNTED, Reservation, RunBudget
-from rlm.similarity.sensor_input import Heard
+from rlm.similarity.sensor_input import SensorScores
 from rlm.tools.outcome import ToolOutcome
 from rlm.trace.replay_barrier import BarrierPoint, ReplayBarrier
 from rlm.trace.writer import TRACE_PROBLEMS, Record, Trace, request_key
@@ -226,7 +226,7 @@ class Replay:
             self.retried_errors.add(id(problem))
         raise problem
 
-    async def sensor_scores(self, call: str) -> Heard:
+    async def sensor_scores(self, call: str) -> SensorScores:
         """Return the recorded scores of the sensor for this request. Raises: the recorded error."""
         self._barrier.record_progress()
         row = self._sensor_rows.get(call, {})
@@ -235,7 +235,7 @@ class Replay:
         if "scores" not in row:  # the recorded run was interrupted before the scores
             await self._barrier.wait(call)
         await anyio.lowlevel.checkpoint()
-        scores: Heard = row["scores"]
+        scores: SensorScores = row["scores"]
         return scores
 
     async def tool(self, call: str, arguments: Any) -> ToolOutcome:

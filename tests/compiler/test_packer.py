@@ -25,14 +25,14 @@ STAYING = (PackingClass.PINNED, PackingClass.MANDATORY)
 def item(
     id: str,
     *tokens: int,
-    klass: PackingClass = PackingClass.PERIPHERY,
+    packing_class: PackingClass = PackingClass.PERIPHERY,
     requires: Sequence[str] = (),
     weight: int = 1000,
 ) -> Item:
     """A unit whose forms take so many tokens and are worth 1000, 350 and 100 thousandths."""
     names = ("full", "compact", "reference")
     forms = tuple(Form(*form) for form in zip(names, tokens, (1000, 350, 100), strict=False))
-    return Item(id, klass, forms, tuple(requires), weight)
+    return Item(id, packing_class, forms, tuple(requires), weight)
 
 
 def names(packing: Packing) -> dict[str, str | None]:
@@ -45,7 +45,7 @@ def names(packing: Packing) -> dict[str, str | None]:
 def obliged(items: Sequence[Item]) -> set[str]:
     """What must stay: pinned and mandatory units, and what they require."""
     known = {item.id: item for item in items}
-    found = {item.id for item in items if item.must_stay or item.klass in STAYING}
+    found = {item.id for item in items if item.must_stay or item.packing_class in STAYING}
     while more := {need for id in found for need in known[id].requires if need in known} - found:
         found |= more
     return found
@@ -62,7 +62,7 @@ def check(items: Sequence[Item], fixed: int, limit: int, packing: Packing) -> No
     assert all(kept.get(id) is known[id].forms[0] for id in must), "what must stay is not whole"
     spent = dict.fromkeys(PackingClass, 0)
     for id, form in kept.items():
-        spent[known[id].klass] += form.tokens
+        spent[known[id].packing_class] += form.tokens
     assert packing.spent == spent
     assert packing.total == fixed + sum(spent.values()) <= limit
     assert packing.free == limit - packing.total
@@ -85,7 +85,7 @@ def value(items: Sequence[Item], choice: dict[str, Form | None]) -> tuple[int, i
     for item in items:
         form = choice[item.id]
         if form is not None and item.id not in obliged(items):
-            worth[item.klass] += item.weight * form.utility
+            worth[item.packing_class] += item.weight * form.utility
     return worth[PackingClass.PERIPHERY], worth[PackingClass.FRONTIER]
 
 
@@ -144,7 +144,7 @@ def test_every_packing_obeys_the_laws(case: tuple[list[Item], int, int]) -> None
 
 @settings(max_examples=400, deadline=None)
 @given(cases(most=5))
-@example(([item("a", 30, weight=0), item("b", 10, klass=PackingClass.FRONTIER)], 0, 35))
+@example(([item("a", 30, weight=0), item("b", 10, packing_class=PackingClass.FRONTIER)], 0, 35))
 def test_a_small_packing_is_proven_best_and_no_periphery_is_lost_for_frontier(
     case: tuple[list[Item], int, int],
 ) -> None:
@@ -167,7 +167,7 @@ def test_the_same_units_pack_the_same_whatever_the_order_of_their_requirements(
     for each in items:
         needs = list(each.requires) + [need for need in each.requires if dice.random() < 0.3]
         dice.shuffle(needs)
-        shuffled.append(Item(each.id, each.klass, each.forms, tuple(needs), each.weight, each.must_stay))
+        shuffled.append(Item(each.id, each.packing_class, each.forms, tuple(needs), each.weight, each.must_stay))
     try:
         expected = pack(items, fixed=fixed, limit=limit)
     except BudgetError:
@@ -225,7 +225,7 @@ def test_big_packings_are_lawful_and_quick(family: str) -> None:
 
 
 def test_everything_is_whole_where_everything_fits() -> None:
-    packing = pack([item("a", 10, 5), item("b", 20, klass=PackingClass.FRONTIER)], fixed=7, limit=37)
+    packing = pack([item("a", 10, 5), item("b", 20, packing_class=PackingClass.FRONTIER)], fixed=7, limit=37)
     assert names(packing) == {"a": "full", "b": "full"}
     assert (packing.total, packing.free, packing.dropped, packing.proven) == (37, 0, (), True)
 
@@ -234,9 +234,9 @@ def test_nothing_to_pack_is_packed() -> None:
     assert pack([], fixed=3, limit=3).total == 3
 
 
-@pytest.mark.parametrize("klass", STAYING)
-def test_what_must_stay_is_kept_whole_and_the_rest_makes_room(klass: PackingClass) -> None:
-    items = [item("a", 50, 10, weight=9000), item("m", 60, 5, klass=klass, weight=1)]
+@pytest.mark.parametrize("packing_class", STAYING)
+def test_what_must_stay_is_kept_whole_and_the_rest_makes_room(packing_class: PackingClass) -> None:
+    items = [item("a", 50, 10, weight=9000), item("m", 60, 5, packing_class=packing_class, weight=1)]
     packing = pack(items, fixed=0, limit=75)
     assert names(packing) == {"a": "compact", "m": "full"}
 
@@ -245,7 +245,7 @@ def test_what_a_mandatory_unit_requires_stays_too() -> None:
     items = [
         item("premise", 40, 5, requires=["base"]),
         item("base", 20, 5),
-        item("conclusion", 30, 5, klass=PackingClass.MANDATORY, requires=["premise"]),
+        item("conclusion", 30, 5, packing_class=PackingClass.MANDATORY, requires=["premise"]),
         item("other", 30, weight=9000),
     ]
     assert names(pack(items, fixed=0, limit=119)) == {
@@ -257,7 +257,7 @@ def test_what_a_mandatory_unit_requires_stays_too() -> None:
 
 
 def test_too_little_room_for_what_must_stay_names_the_missing_tokens_and_the_biggest_units() -> None:
-    items = [item(f"m{size}", size, 1, klass=PackingClass.MANDATORY) for size in (10, 70, 30, 50, 20, 60, 40)]
+    items = [item(f"m{size}", size, 1, packing_class=PackingClass.MANDATORY) for size in (10, 70, 30, 50, 20, 60, 40)]
     with pytest.raises(BudgetError, match=r"92 too many.*m70 \(70\), m60 \(60\)") as caught:
         pack([*items, item("free", 1000)], fixed=12, limit=200)
     error = pickle.loads(pickle.dumps(caught.value))
@@ -294,14 +294,14 @@ def test_requirements_outside_of_the_units_are_none_of_packing_s_business() -> N
 
 
 def test_no_amount_of_frontier_outweighs_any_periphery() -> None:
-    frontier = [item(f"f{place}", 10, klass=PackingClass.FRONTIER, weight=1_000_000) for place in range(10)]
+    frontier = [item(f"f{place}", 10, packing_class=PackingClass.FRONTIER, weight=1_000_000) for place in range(10)]
     packing = pack([item("p", 95, 94, weight=1), *frontier], fixed=0, limit=100)
     assert names(packing)["p"] == "full"
     assert packing.spent[PackingClass.FRONTIER] == 0
 
 
 def test_of_equally_good_peripheries_the_shorter_one_leaves_room_for_the_frontier() -> None:
-    items = [item("long", 50), item("short", 40), item("f", 10, klass=PackingClass.FRONTIER, weight=1)]
+    items = [item("long", 50), item("short", 40), item("f", 10, packing_class=PackingClass.FRONTIER, weight=1)]
     assert names(pack(items, fixed=0, limit=50)) == {"long": None, "short": "full", "f": "full"}
 
 

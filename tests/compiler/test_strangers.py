@@ -16,7 +16,7 @@ from bench.attacks import ON_ALL, ON_ONE, Known, attacked, units_of
 from rlm.catalog import catalog as catalog_module
 from rlm.model.facts import origin_of
 from rlm.model.unit import Provenance
-from rlm.similarity.scores import TOLD
+from rlm.similarity.scores import SENT
 from rlm.similarity.sensor import Sensor
 from tests.compiler.blocks import tool
 from tests.support.bare import asked
@@ -241,7 +241,7 @@ def test_a_crowd_that_is_all_alike_makes_nobody_else_less_so() -> None:
         with rlm.Catalog(units) as catalog:
             return sensor.scores(catalog, "near 1.0").get("near", {})
 
-    alone, beside = scores(*ours), scores(*ours, *good, *evil(2 * TOLD, "near 0.95"))
+    alone, beside = scores(*ours), scores(*ours, *good, *evil(2 * SENT, "near 0.95"))
     assert {id: beside[id] for id in alone} == alone
     without = scores(*ours, *good)
     assert all(beside[unit.id] >= without[unit.id] for unit in good if unit.id in without)

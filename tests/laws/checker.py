@@ -207,7 +207,7 @@ def charged(view: CompiledContext, facts: Facts) -> Iterator[str]:
     if ledger.total > ledger.limit or ledger.limit != view.policy.limit:
         yield f"packing: {ledger.total} tokens where {view.policy.limit} are allowed"
     for klass, tokens in by_class.items():
-        if tokens != sum(item.block.tokens for item in view.shown if item.klass is klass):
+        if tokens != sum(item.block.tokens for item in view.shown if item.packing_class is klass):
             yield f"packing: {tokens} tokens are charged to {klass}"
     count = counter(view.policy.tokenizer).count
     request = view.messages("openai" if view._native else "text")

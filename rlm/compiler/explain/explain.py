@@ -1,14 +1,18 @@
-"""Why: explanations of units and views as objects, data and English. What they say comes from the rules."""
+"""Explanations of units and views as objects, as data and in English.
+
+The rules decide every reason and write every sentence.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rlm.compiler import render, rules
 from rlm.compiler.pack_selection import blocks_for
+from rlm.compiler.projection import Projection
 from rlm.compiler.representations import FULL, Block
 from rlm.compiler.tokens.token_counter import counter
 from rlm.model.arguments import instance
@@ -20,16 +24,13 @@ from rlm.model.unit import Identified, id_among
 from rlm.model.words import counted
 from rlm.symbolic.engine import engine
 
-if TYPE_CHECKING:
-    from rlm.compiler.view import CompiledContext
-
 
 class Explanation(Noun):
-    """Why one unit is where it is.
+    """The state of one unit, and the reasons for it.
 
-    ``reasons`` starts with what decided. ``form``, ``klass`` and ``tier`` are set for active units; ``words``
-    are the words of the text that count for it, with their shares in thousandths; ``through`` has those that
-    count as a synonym, with the synonym.
+    ``reasons`` starts with the reason that decided. ``form``, ``klass`` and ``tier`` are set for active units.
+    ``words`` are the words of the text that count for the unit, with their shares in thousandths. ``through`` has
+    those that count as a synonym, with the synonym: for example ``("forecast", "weather")``.
     """
 
     unit: str
@@ -58,15 +59,15 @@ class Explanation(Noun):
         return tuple(engine().call("say", {"reasons": rows})["sentences"])
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as JSON data, with the English ``text``."""
+        """Return the explanation as JSON data, with the English ``text``."""
         reasons = [reason.to_dict() for reason in self.reasons]
         return {**plain(self), "reasons": reasons, "text": list(self.sentences)}
 
 
 class Overview(Noun):
-    """A whole view, explained: what is active, in order, then what the rules or the budget turned away.
+    """A whole view, explained: the active units in order, then those that the rules or the budget turned away.
 
-    ``hidden`` is how many others there are, ``warnings`` what of the policy does nothing.
+    ``hidden`` is the number of all other units. ``warnings`` are those of the view.
     """
 
     active: tuple[Explanation, ...]
@@ -82,18 +83,19 @@ class Overview(Noun):
         return "\n".join([*lines, others, *(f"Warning: {warning}" for warning in self.warnings)])
 
     def to_dict(self) -> dict[str, Any]:
-        """The overview as JSON data."""
+        """Return the overview as JSON data."""
         rows = {"active": self.active, "turned_away": self.turned_away}
         lists = {name: [item.to_dict() for item in items] for name, items in rows.items()}
         return {**lists, "hidden": self.hidden, "warnings": list(self.warnings)}
 
 
 class Change(Noun):
-    """What would have to change for a unit to be shown.
+    """The changes after which a unit would be shown.
 
     ``changes`` are at most four changes of the host, each a mapping with one of ``grant``, ``undeny``,
-    ``enable``, ``select`` and ``budget`` (tokens more): together they are enough, without any one they are not.
-    Where there is no such set, ``blocker`` is the reason that stands in the way.
+    ``enable``, ``select`` and ``budget`` (further tokens): for example ``{"grant": "tool:mail"}``. All of them
+    together are enough, and each of them is required. If there is no such set, ``blocker`` is the reason that
+    prevents the unit.
     """
 
     unit: str
@@ -105,16 +107,16 @@ class Change(Noun):
             return f"nothing that the host can change shows {self.unit}: {say(self.blocker)}"
         if not self.changes:
             return f"{self.unit} is shown already"
-        return f"{self.unit} would be shown: " + ", and ".join(_said(change) for change in self.changes)
+        return f"{self.unit} would be shown: " + ", and ".join(_change_text(change) for change in self.changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """The change as JSON data."""
+        """Return the change as JSON data."""
         blocker = self.blocker.to_dict() if self.blocker else None
         return {"unit": self.unit, "changes": list(self.changes), "blocker": blocker}
 
 
 class Comparison(Noun):
-    """What differs between two views, and why: ``appeared`` and ``vanished`` are explained in the second one."""
+    """The differences between two views. The second view explains the units that ``appeared`` and ``vanished``."""
 
     appeared: tuple[Explanation, ...]
     vanished: tuple[Explanation, ...]
@@ -127,7 +129,7 @@ class Comparison(Noun):
         return "\n".join([*lines, f"{self.tokens:+d} {'token' if abs(self.tokens) == 1 else 'tokens'}"])
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison as JSON data."""
+        """Return the comparison as JSON data."""
         return {
             "appeared": [item.to_dict() for item in self.appeared],
             "vanished": [item.to_dict() for item in self.vanished],
@@ -137,17 +139,17 @@ class Comparison(Noun):
 
 
 def say(reason: Reason) -> str:
-    """One reason in English."""
+    """Return one reason as an English sentence."""
     return str(engine().call("say", {"reasons": [reason.to_dict()]})["sentences"][0])
 
 
-def _said(change: Mapping[str, Any]) -> str:
-    (what, value), *_ = change.items()
-    return f"raise the budget by {counted(value, 'token')}" if what == "budget" else f"{what} {value}"
+def _change_text(change: Mapping[str, Any]) -> str:
+    (verb, value), *_ = change.items()
+    return f"raise the budget by {counted(value, 'token')}" if verb == "budget" else f"{verb} {value}"
 
 
-def explanation(view: CompiledContext, unit: str | Identified) -> Explanation:
-    """Why one unit of a view is where it is.
+def explanation(view: Projection, unit: str | Identified) -> Explanation:
+    """Return the explanation of one unit of a view.
 
     Raises:
         CatalogError: ``unknown_unit``, ``ambiguous_name``; ConfigurationError: ``not_an_id``.
@@ -155,9 +157,9 @@ def explanation(view: CompiledContext, unit: str | Identified) -> Explanation:
     units = view._snapshot.units
     unit = id_among(unit, units)
     selection = view.selection
-    looked_at = engine().call("explain_unit", _args(view, unit))
-    words = tuple((word, share) for word, share, _ in looked_at["words"])
-    through = tuple((word, term) for word, _, term in looked_at["words"] if term != word)
+    evidence = engine().call("explain_unit", _args(view, unit))
+    words = tuple((word, share) for word, share, _ in evidence["words"])
+    through = tuple((word, term) for word, _, term in evidence["words"] if term != word)
     chosen = next((item for item in selection.chosen if item.id == unit), None)
     if chosen is not None:
         reasons = [Reason.of(row) for row in chosen.reasons]
@@ -178,8 +180,8 @@ def explanation(view: CompiledContext, unit: str | Identified) -> Explanation:
             words=words,
             through=through,
         )
-    rows = looked_at["reasons"]
-    state = State(looked_at["state"])
+    rows = evidence["reasons"]
+    state = State(evidence["state"])
     against = selection.rejected.get(unit) or selection.nonviable.get(unit)
     if against is not None:
         kinds = {(row["kind"], row.get("unit")) for row in against}
@@ -192,18 +194,20 @@ def explanation(view: CompiledContext, unit: str | Identified) -> Explanation:
     )
 
 
-def _form(view: CompiledContext, unit: str) -> str | None:
+def _form(view: Projection, unit: str) -> str | None:
     block = _block(view, unit)
     return None if block is None else block.form
 
 
-def _block(view: CompiledContext, unit: str) -> Block | None:
+def _block(view: Projection, unit: str) -> Block | None:
     return next((item.block for item in view._shown or () if item.unit.id == unit), None)
 
 
-def shortened(view: CompiledContext, unit: str) -> dict[str, Any] | None:
-    """The reason for which a unit is not shown in full: the tokens that it needs so, with the headings that this takes,
-    and those that were free, always fewer."""
+def shortened(view: Projection, unit: str) -> dict[str, Any] | None:
+    """Return the reason for which an active unit is not shown in full; None if it is.
+
+    ``tokens`` is the price of the full form and of the headings that it requires. ``free`` is always less.
+    """
     block, shown = _block(view, unit), view._shown or ()
     if block is None or block.form == FULL:
         return None
@@ -215,7 +219,7 @@ def shortened(view: CompiledContext, unit: str) -> dict[str, Any] | None:
     return {"kind": "shortened", "tokens": max(full.tokens + headings, free + 1), "free": free}
 
 
-def _args(view: CompiledContext, unit: str) -> dict[str, Any]:
+def _args(view: Projection, unit: str) -> dict[str, Any]:
     selection = view.selection
     sensors = tuple((name, tuple((id, score) for id, score in row if id == unit)) for name, row in view.turn.sensors)
     turn = view.turn.model_copy(update={"sensors": sensors, "admitted": (), "retained": ()})
@@ -233,18 +237,18 @@ def _args(view: CompiledContext, unit: str) -> dict[str, Any]:
     }
 
 
-def overview(view: CompiledContext) -> Overview:
-    """The whole view, explained."""
+def overview(view: Projection) -> Overview:
+    """Return the explanation of the whole view."""
     selection = view.selection
-    turned = [*view.packed_out, *(id for id in selection.rejected if id not in view.active)]
+    turned_away = [*view.packed_out, *(id for id in selection.rejected if id not in view.active)]
     active = tuple(explanation(view, id) for id in view.active)
-    away = tuple(explanation(view, id) for id in dict.fromkeys(turned))
+    away = tuple(explanation(view, id) for id in dict.fromkeys(turned_away))
     hidden = len(view._snapshot.units) - len(active) - len(away)
     return Overview(active=active, turned_away=away, hidden=hidden, warnings=view.warnings)
 
 
-def compare(before: CompiledContext, after: CompiledContext) -> Comparison:
-    """What ``after`` shows otherwise than ``before``."""
+def compare(before: Projection, after: Projection) -> Comparison:
+    """Return the differences of ``after`` from ``before``."""
     instance("other", after, type(before))
     old, new = set(before.active), set(after.active)
     known = after._snapshot.units

@@ -1,4 +1,4 @@
-"""The best exchange of one or two nodes, until none gains: a cheap good answer before and after the search."""
+"""Make the best exchange of one or two nodes until none gains: a cheap good answer before and after the search."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def exchange(graph: Graph, base: Base, answer: Answer, capacity: int, gap: int) 
 
 
 def _levels(graph: Graph, base: Base, answer: Answer, gap: int) -> Iterator[tuple[int, list[Level]]]:
-    """What each node may become."""
+    """Yield the levels that each node may take."""
     for node, parts in enumerate(graph.parts):
         if len(parts) > 1:
             continue
@@ -59,8 +59,8 @@ def _changes(graph: Graph, answer: Answer, levels: dict[int, list[Level]]) -> li
     return changes
 
 
-def _best(changes: list[Change], room: int) -> list[Change]:
-    """The one or two changes, in different nodes, that gain most within ``room``; none where none gains."""
+def _best(changes: list[Change], free: int) -> list[Change]:
+    """Return the one or two changes, in different nodes, that gain most within ``free``; none if none gains."""
     best: list[Change] = []
     gain = 0
     first: Change | None = None  # of those so far the best, and the best of another node
@@ -76,11 +76,11 @@ def _best(changes: list[Change], room: int) -> list[Change]:
         pairs.append((first, second))
     tokens = [change[0] for change in changes]
     for change in changes:
-        if change[0] <= room and change[1] > gain:
+        if change[0] <= free and change[1] > gain:
             best, gain = [change], change[1]
-        fitting = bisect_right(tokens, room - change[0])
-        if fitting:
-            other, spare = pairs[fitting - 1]
+        within = bisect_right(tokens, free - change[0])
+        if within:
+            other, spare = pairs[within - 1]
             if other[2] == change[2]:
                 if spare is None:
                     continue

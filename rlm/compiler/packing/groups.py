@@ -1,4 +1,4 @@
-"""Units that require each other stand or fall together."""
+"""Units that require each other form a group: all of them are kept, or none."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 
 def groups_of(requires: Mapping[str, Collection[str]]) -> list[list[str]]:
-    """The strongly connected components of a requirement graph, each after those that it requires.
+    """Return the strongly connected components of a requirement graph, each after those that it requires.
 
-    Tarjan's algorithm without recursion. Only the keys of ``requires`` are nodes. Their order decides between
-    orders that are equally good; the order of the values changes nothing.
+    For example ``{"a": ["b"], "b": ["a"], "c": ["a"]}`` gives ``[["a", "b"], ["c"]]``. This is Tarjan's algorithm
+    without recursion. Only the keys of ``requires`` are nodes. Their order decides between equally good orders; the
+    order of the values has no effect.
     """
     places = {id: place for place, id in enumerate(requires)}
     index: dict[str, int] = {}
@@ -58,10 +59,10 @@ def groups_of(requires: Mapping[str, Collection[str]]) -> list[list[str]]:
 def sums_below(
     order: Sequence[int], below: Callable[[int], Collection[int]], weight: Callable[[int], int]
 ) -> dict[int, int]:
-    """For each node of ``order``, the sum of weights over all nodes below it, through any number of steps.
+    """Return for each node of ``order`` the sum of weights over all nodes below it, through any number of steps.
 
-    ``order`` has each node after those that are directly below it. A chain takes one step a node; only below a node
-    with several others are all nodes looked at.
+    ``order`` has each node after those directly below it. A chain takes one step a node. Only below a node with
+    several others does this visit all nodes.
     """
     sums: dict[int, int] = {}
     for node in order:
@@ -69,11 +70,11 @@ def sums_below(
         if len(direct) < 2:
             sums[node] = sum([weight(other) + sums[other] for other in direct])
             continue
-        seen = set(direct)
-        queue = list(seen)
+        visited = set(direct)
+        queue = list(visited)
         for other in queue:
-            fresh = [further for further in below(other) if further not in seen]
-            seen.update(fresh)
+            fresh = [further for further in below(other) if further not in visited]
+            visited.update(fresh)
             queue.extend(fresh)
-        sums[node] = sum([weight(other) for other in seen])
+        sums[node] = sum([weight(other) for other in visited])
     return sums

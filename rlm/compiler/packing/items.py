@@ -1,4 +1,4 @@
-"""The nouns of packing: units reduced to what they cost and what they are worth."""
+"""The data types of packing: units reduced to their price and their worth."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rlm.model.turn import PackingClass
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One way to show a unit. ``utility`` is the usefulness that survives in it, in thousandths."""
+    """One way to show a unit. ``utility`` is the part of its usefulness that this form keeps, in thousandths."""
 
     name: str
     tokens: int
@@ -19,10 +19,10 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One active unit. ``forms``: the full one first; ``requires`` may be cyclic; ``weight`` in thousandths."""
+    """One active unit. ``forms`` has the full form first, ``requires`` may be cyclic, ``weight`` is in thousandths."""
 
     id: str
-    klass: PackingClass
+    packing_class: PackingClass
     forms: tuple[Form, ...]
     requires: tuple[str, ...] = ()
     weight: int = 1000
@@ -33,32 +33,32 @@ Choice = Mapping[str, Form | None]
 
 
 def smallest(item: Item) -> Form:
-    """The form of fewest tokens, of several the most useful one."""
+    """Return the form of fewest tokens, the most useful of equals."""
     return min(item.forms, key=lambda form: (form.tokens, -form.utility))
 
 
 def missing(ids: Iterable[str], items: Mapping[str, Item], choice: Choice) -> list[Item]:
-    """These units and all that they require, directly or not, that is among ``items`` and not kept."""
+    """Return these units and all units of ``items`` that they require, directly or not, and that are not kept."""
     queue = [items[id] for id in ids]
-    seen = {item.id for item in queue}
+    visited = {item.id for item in queue}
     for item in queue:
         for need in item.requires:
-            if need not in seen and need in items and choice[need] is None:
-                seen.add(need)
+            if need not in visited and need in items and choice[need] is None:
+                visited.add(need)
                 queue.append(items[need])
     return queue
 
 
-def missing_within(id: str, items: Mapping[str, Item], choice: Choice, room: int) -> list[Item]:
-    """As ``missing`` of one unit, where all of that fits into ``room`` in its smallest forms; otherwise nothing."""
+def missing_within(id: str, items: Mapping[str, Item], choice: Choice, free: int) -> list[Item]:
+    """Return ``missing`` of one unit if all fit into ``free`` tokens in their smallest forms; otherwise nothing."""
     queue = [items[id]]
-    seen = {id}
+    visited = {id}
     for item in queue:
-        room -= smallest(item).tokens
-        if room < 0:
+        free -= smallest(item).tokens
+        if free < 0:
             return []
         for need in item.requires:
-            if need not in seen and need in items and choice[need] is None:
-                seen.add(need)
+            if need not in visited and need in items and choice[need] is None:
+                visited.add(need)
                 queue.append(items[need])
     return queue

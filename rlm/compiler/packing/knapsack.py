@@ -1,14 +1,14 @@
-"""What to keep when not everything fits: a multiple-choice knapsack whose members need each other.
+"""Solve a multiple-choice knapsack with requirements between its members.
 
-Pure arithmetic on whole numbers, so the same on every machine; knows nothing of units, forms or prompts.
+This is arithmetic on whole numbers, so the result is the same on every machine. It knows no units, forms or prompts.
 
-``pricing`` gives a base that nearly fills the room, and an upper bound. Every departure from the base (another
-option, a node more or less) has a *loss*, and losses add up; an answer that beats the best one known departs by
-less than the gap between that one and the bound. So few departures matter. ``exchange`` makes the obvious ones,
-which narrows the gap; the rest are combined by dynamic programming over whole components, least loss first, until
-no combination is left that could help (the expanding core of Pisinger, "A minimal algorithm for the
-multiple-choice knapsack problem", 1995). Where that would take more states than allowed, those of least loss go
-on, and the answer is no longer proven best.
+``pricing`` gives a base that nearly fills the capacity, and an upper bound. Every departure from the base (another
+option, a node more or less) has a *loss*, and losses add up. An answer that beats the best known one departs by less
+than the gap between that one and the bound, so few departures matter. ``exchange`` makes the obvious ones, which
+narrows the gap. Dynamic programming combines the rest over whole components, least loss first, until no further
+combination could help. This is the expanding core of Pisinger, "A minimal algorithm for the multiple-choice knapsack
+problem", 1995. If that takes more states than allowed, only those of least loss go on, and the answer is no longer
+proven best.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from rlm.compiler.packing.losses import LossBlock, Losses, Stage
 from rlm.compiler.packing.pricing import NOT_KEPT, Answer, Base, Graph, Part, graph_of, relax, settle_ties
 
 WORK, WORK_PER_NODE = 5_000, 25
-"""States to look at before an answer has to do, about half a microsecond each."""
+"""The states to visit before the best known answer is returned, about half a microsecond each."""
 
 WIDE, NARROW = 200, 8
-"""States that go on from a decision while more than half of the work is left, and in any case."""
+"""The states that go on from a decision: while more than half of the work is left, and at least."""
 
 Ahead = tuple[int, int, int]  # the least loss per token more, per token less, and altogether of what comes later
 States = dict[int, list[int]]  # per mask, ascending
@@ -41,7 +41,7 @@ class Solution:
 
 
 def solve(parts: Sequence[Sequence[Part]], requires: Sequence[Sequence[int]], capacity: int) -> Solution:
-    """Keep what is worth most within ``capacity`` tokens, where not everything fits.
+    """Return the answer of greatest value within ``capacity`` tokens, if not all nodes fit.
 
     Args:
         parts: per node its parts, per part its options ``(tokens, value)``, both strictly ascending, none empty.
@@ -65,10 +65,10 @@ class _Search:
 
     def __init__(self, graph: Graph, base: Base, capacity: int) -> None:
         self.graph, self.base, self.capacity = graph, base, capacity
-        self.room = capacity - base.tokens
+        self.free = capacity - base.tokens
         self.work = self.allowed = WORK + WORK_PER_NODE * len(graph.parts)
         most = sum(part[-1][0] for parts in graph.parts for part in parts)
-        self.shift = (base.num * (most + self.room)).bit_length() + 3
+        self.shift = (base.num * (most + self.free)).bit_length() + 3
         self.half = 1 << (self.shift - 1)
         values = [option[1] for parts in graph.parts for part in parts for option in part]
         self.grain = base.den * math.gcd(*values) - 1
@@ -78,7 +78,7 @@ class _Search:
         self.losses = Losses(graph, base, self.shift)
 
     def run(self) -> Solution:
-        """A good answer quickly, then a better one as long as the work allows."""
+        """Find a good answer quickly, then better ones as long as the work allows."""
         self.exchange()
         self.descend()
         while self.truncated and 3 * self.work > self.allowed:
@@ -89,8 +89,8 @@ class _Search:
         return Solution(self.answer, not self.truncated)
 
     def gap(self) -> int:
-        """A departure of this loss or more cannot lead to a better answer than the one known."""
-        return self.base.num * self.room - self.gain - self.grain
+        """Return the least loss with which a departure cannot lead to a better answer."""
+        return self.base.num * self.free - self.gain - self.grain
 
     def exchange(self) -> None:
         """Improve the best answer by simple exchanges."""
@@ -120,16 +120,16 @@ class _Search:
                 states = self.step(states, stage, gap, (up, down, 0), left)
                 left -= 1
             states.setdefault(0, [])
-            fitting = bisect_left(states[0], (self.room << self.shift) + self.half)
-            if fitting and self.measures(states[0][fitting - 1])[1] > self.gain:
-                code = states[0][fitting - 1]
+            within = bisect_left(states[0], (self.free << self.shift) + self.half)
+            if within and self.measures(states[0][within - 1])[1] > self.gain:
+                code = states[0][within - 1]
                 self.gain = self.measures(code)[1]
                 best = len(history), code
         if best:
             self.answer = self.trace(history[: best[0]], best[1])
 
     def ahead(self, blocks: list[LossBlock], gap: int) -> list[Ahead]:
-        """Per block, what is the least that this or a later one can lose."""
+        """Return for each block the least losses of this and all later blocks."""
         up, down, least = self.base.num, gap, gap
         found = [(up, down, 0)]
         for block in reversed(blocks):
@@ -138,7 +138,7 @@ class _Search:
         return found[::-1]
 
     def step(self, states: States, stage: Stage, gap: int, ahead: Ahead, left: int) -> States:
-        """The states after one decision, without those that cannot lead to a better answer."""
+        """Return the states after one decision, without those that cannot lead to a better answer."""
         grown: States = {}
         for mask, codes in states.items():
             for least, change, after, _ in self.losses.moves(stage, mask):
@@ -155,14 +155,14 @@ class _Search:
         return grown if total <= width else self.narrowed(grown, width, ahead)
 
     def narrowed(self, states: States, width: int, ahead: Ahead) -> States:
-        """The ``width`` states of least loss; among equals those about as full as the room, well scattered."""
+        """Return the ``width`` states of least loss; among equals those that nearly fill the capacity, scattered."""
         self.truncated = True
         ranked = []
         up, down, _ = ahead
         for mask, codes in states.items():
             for code in codes:
                 tokens, gain = self.measures(code)
-                over = tokens - self.room
+                over = tokens - self.free
                 fill = abs(over) >> 7
                 loss = self.base.num * tokens - gain + (down * over if over > 0 else -up * over)
                 ranked.append((loss, fill, tokens * 0x9E3779B1 & 0xFFFF, mask, code))
@@ -175,13 +175,13 @@ class _Search:
         return narrow
 
     def measures(self, code: int) -> tuple[int, int]:
-        """Tokens and gain of a state."""
+        """Return tokens and gain of a state."""
         tokens = (code + self.half) >> self.shift
         return tokens, (tokens << self.shift) - code
 
     def undominated(self, codes: list[int], gap: int, ahead: Ahead) -> list[int]:
-        """Those that gain more than every state of fewer tokens, and lose less than ``gap``."""
-        half, shift, num, room = self.half, self.shift, self.base.num, self.room
+        """Return the states that gain more than every state of fewer tokens, and lose less than ``gap``."""
+        half, shift, num, free = self.half, self.shift, self.base.num, self.free
         up, down, least = ahead
         top, kept = -half, []
         most = gap - least
@@ -190,13 +190,13 @@ class _Search:
             gain = (tokens << shift) - code
             if gain > top:
                 loss = num * tokens - gain
-                if loss < most and loss + (up * (room - tokens) if tokens < room else down * (tokens - room)) < gap:
+                if loss < most and loss + (up * (free - tokens) if tokens < free else down * (tokens - free)) < gap:
                     top = gain
                     kept.append(code)
         return kept
 
     def trace(self, history: list[tuple[States, Stage]], code: int) -> Answer:
-        """The answer that a state stands for, by undoing one decision after the other."""
+        """Return the answer of a state: undo one decision after the other."""
         answer = self.base.answer()
         mask = 0
         undone = []
@@ -212,7 +212,7 @@ class _Search:
         return answer
 
     def undo(self, states: States, stage: Stage, mask: int, code: int) -> tuple[int, int, int]:
-        """The mask and state before a decision, and what was decided."""
+        """Return the mask and state before a decision, and the pick of that decision."""
         for before, codes in states.items():
             for _, change, after, pick in self.losses.moves(stage, before):
                 if after == mask:

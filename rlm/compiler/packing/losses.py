@@ -1,8 +1,8 @@
-"""What can be decided about a node, and what it loses against the base.
+"""The possible decisions about a node, and the loss of each against the base.
 
-Losses are whole numbers in units of ``1 / den``. They add up: a node that is kept though it cannot pay for itself,
-or is not though it could, loses its spare worth; a part in another option loses the difference; and a requirement
-that is kept without a node that paid for it loses what that node paid.
+Losses are whole numbers in units of ``1 / den``, and they add up. A node that is kept but cannot pay for itself loses
+its spare worth. So does a node that could pay and is not kept. A part in another option loses the difference. A
+requirement that is kept without a node that paid for it loses that payment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Move = tuple[int, int, int, int]  # least loss that follows, what it adds to a s
 
 @dataclass(slots=True)
 class Stage:
-    """One decision: a part of a node. ``moves``: what can be done, per mask of kept nodes that still matter."""
+    """One decision: a part of a node. ``moves`` has the options for each mask of kept nodes that still matter."""
 
     node: int
     part: int
@@ -30,8 +30,10 @@ class Stage:
 
 @dataclass(slots=True)
 class LossBlock:
-    """One component: its decisions, and what a departure in it loses at least: per token more, per token less, at
-    all."""
+    """One component: its decisions, and the least loss of a departure in it.
+
+    ``up`` is the least loss per token more, ``down`` per token less, ``least`` of any departure.
+    """
 
     up: int
     down: int
@@ -40,14 +42,14 @@ class LossBlock:
 
 
 class Losses:
-    """The decisions to be made, as stages in blocks, and what each can change."""
+    """The decisions, as stages in blocks, with the changes that each allows."""
 
     def __init__(self, graph: Graph, base: Base, shift: int) -> None:
         self.graph, self.base, self.shift = graph, base, shift
         self.later, self.closing = _hindsight(graph, base)
 
     def block(self, nodes: list[int]) -> LossBlock:
-        """A component with the least that a departure in it can lose: per token more, per token less, and at all."""
+        """Return a component with the least losses of its departures."""
         stages = [Stage(node, part) for node in nodes for part in range(len(self.graph.parts[node]))]
         up = down = least = FAR
         for node in nodes:
@@ -60,7 +62,7 @@ class Losses:
         return LossBlock(up, down, least, stages)
 
     def departures(self, node: int) -> Iterator[tuple[int, int]]:
-        """What a node can do alone: its loss and the tokens it adds."""
+        """Yield the departures of a node alone: the loss, and the tokens that it adds."""
         base, parts = self.base, self.graph.parts[node]
         num, den = base.num, base.den
         if not base.kept[node] and len(parts) > 1:
@@ -78,14 +80,14 @@ class Losses:
                     yield level - den * value + num * tokens, tokens - now
 
     def moves(self, stage: Stage, mask: int) -> list[Move]:
-        """What can be decided at a stage when the nodes in ``mask`` are kept, by ascending loss."""
+        """Return the possible decisions at a stage if the nodes in ``mask`` are kept, by ascending loss."""
         known = stage.moves.get(mask)
         if known is None:
             known = stage.moves[mask] = sorted(self.find_moves(stage.node, stage.part, mask))
         return known
 
     def find_moves(self, node: int, part: int, mask: int) -> list[Move]:
-        """As ``moves``. ``mask``: the kept nodes that later ones require, and a kept node between its parts."""
+        """Return the moves, unsorted. ``mask``: kept nodes that later ones require, and a node between its parts."""
         base, picks, options = self.base, self.base.picks[node], self.graph.parts[node][part]
         num, den = base.num, base.den
         still = ~self.closing[node] if part == len(picks) - 1 else -1
@@ -112,12 +114,12 @@ class Losses:
         return moves
 
     def change(self, tokens: int, loss: int) -> int:
-        """What tokens and loss add to a state."""
+        """Return the sum that tokens and loss add to a state."""
         return loss + (tokens << self.shift) - self.base.num * tokens
 
 
 def _hindsight(graph: Graph, base: Base) -> tuple[list[int], list[int]]:
-    """Per node: what is lost later if it is not kept, and the mask of nodes that no later node asks for."""
+    """Return for each node its later loss if it is not kept, and the mask of nodes that no later node requires."""
     count = len(graph.parts)
     closing = [0] * count
     for node, dependents in enumerate(graph.dependents):

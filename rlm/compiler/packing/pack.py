@@ -1,13 +1,18 @@
-"""Which of the chosen units are shown, and in which form, when there is room for so many tokens and no more.
+"""Pack the chosen units into a limit of tokens: choose a form for each, or leave it out.
 
-A pure function: no I/O, no Prolog, no text. Selection has decided what belongs in a request; packing never adds to
-it and never reopens it. It only drops what does not fit, within the classes that the rules gave:
+``pack`` is a pure function: no I/O, no Prolog, no text. The selection is final: packing never adds a unit. It only
+drops units that do not fit, within the classes from the rules:
 
-* what must stay (pinned, mandatory, and all that these require) stays whole, or packing fails;
-* a unit is kept only together with everything that it requires, and goes out with everything that needs it;
-* the kept forms are worth as much as possible, periphery first: no frontier reference is ever worth a unit of the
-  periphery. What a form is worth is its unit's weight times the form's utility;
-* among equals, earlier units are shown in fuller forms; and nothing that would still fit is left out.
+* Units that must stay (pinned, mandatory, and all that these require) stay whole, or packing fails.
+* A unit is kept only with all units that it requires, and dropped with all units that require it.
+* The kept forms have the greatest worth, periphery first: a frontier unit never displaces a unit of the periphery.
+  The worth of a form is its unit's weight times the form's utility.
+* Among equals, earlier units have fuller forms. No unit that still fits is left out.
+
+For example ``pack(items, fixed=100, limit=4000)`` has 3,900 tokens for units. ``packer`` maximises class by class,
+``twins`` prefers earlier units, and ``groups`` joins units that require each other. ``knapsack`` searches, ``losses``
+lists its moves, ``exchange`` improves and ``pricing`` bounds: these four know whole numbers only. ``items`` has the
+data types.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from typing import NamedTuple
 
 from rlm.compiler.packing.groups import groups_of, sums_below
 from rlm.compiler.packing.items import Form, Item, smallest
-from rlm.compiler.packing.packer import Fitting
+from rlm.compiler.packing.packer import PartialPacking
 from rlm.compiler.packing.twins import prefer_earlier
 from rlm.errors import BudgetError, CompileError
 from rlm.model.turn import PackingClass
@@ -26,12 +31,14 @@ from rlm.model.turn import PackingClass
 __all__ = ["Dropped", "Form", "Item", "Packing", "pack"]
 
 BIGGEST = 5
-"""How many of the biggest units a budget error names."""
+"""The number of biggest units that a budget error names."""
 
 
 class Dropped(NamedTuple):
-    """A unit that went out: ``tokens`` for it in its smallest form, and for what it requires that is not there
-    either; and the tokens that were free, always fewer."""
+    """A dropped unit.
+
+    ``tokens`` is the price of its smallest form and of the dropped units that it requires. ``free`` is always less.
+    """
 
     id: str
     tokens: int
@@ -40,7 +47,7 @@ class Dropped(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """The outcome: a form or None per unit, in the order of the items. ``proven``: no better choice exists."""
+    """The result: a form or None for each unit, in the order of the items. ``proven``: no better choice exists."""
 
     choice: dict[str, Form | None]
     dropped: tuple[Dropped, ...]
@@ -54,29 +61,29 @@ def pack(items: Iterable[Item], *, fixed: int, limit: int) -> Packing:
     """Choose a form or none for every unit.
 
     Args:
-        items: what selection made active, in the rules' order: the more relevant first.
-        fixed: tokens already spent on what is no unit.
-        limit: tokens that may be spent altogether.
+        items: the active units in the order of the rules: the most relevant first.
+        fixed: tokens already spent on other text, for example the conversation.
+        limit: all tokens that may be spent.
 
     Raises:
-        BudgetError: ``over_budget`` where ``fixed`` and what must stay do not fit.
+        BudgetError: ``over_budget`` if ``fixed`` and the units that must stay do not fit.
         CompileError: ``unpackable`` for an item without a form or an id that occurs twice.
     """
     items = tuple(items)
     by_id = {item.id: item for item in items}
     _check(items, by_id)
     staying = _staying(items, by_id)
-    room = _room(items, staying, fixed, limit)
+    free = _free_tokens(items, staying, fixed, limit)
     best: dict[str, Form | None] = {item.id: item.forms[0] if item.id in staying else _best(item) for item in items}
     if fixed + sum(form.tokens for form in best.values() if form) <= limit:
         return _packing(by_id, best, fixed, limit, proven=True)
-    fitting = Fitting(by_id, staying, room)
-    fitting.maximise(PackingClass.PERIPHERY)
-    fitting.maximise(PackingClass.FRONTIER)
-    fitting.fill()
-    prefer_earlier(fitting)
-    fitting.fill()
-    return _packing(by_id, fitting.choice, fixed, limit, proven=fitting.proven)
+    partial = PartialPacking(by_id, staying, free)
+    partial.maximise(PackingClass.PERIPHERY)
+    partial.maximise(PackingClass.FRONTIER)
+    partial.fill()
+    prefer_earlier(partial)
+    partial.fill()
+    return _packing(by_id, partial.choice, fixed, limit, proven=partial.proven)
 
 
 def _check(items: Sequence[Item], by_id: Mapping[str, Item]) -> None:
@@ -88,8 +95,12 @@ def _check(items: Sequence[Item], by_id: Mapping[str, Item]) -> None:
 
 
 def _staying(items: Sequence[Item], by_id: Mapping[str, Item]) -> set[str]:
-    """What must stay, and everything that it requires."""
-    queue = [item.id for item in items if item.must_stay or item.klass in (PackingClass.PINNED, PackingClass.MANDATORY)]
+    """Return the ids of the units that must stay, and of all that these require."""
+    queue = [
+        item.id
+        for item in items
+        if item.must_stay or item.packing_class in (PackingClass.PINNED, PackingClass.MANDATORY)
+    ]
     staying = set(queue)
     for id in queue:
         for need in by_id[id].requires:
@@ -99,8 +110,8 @@ def _staying(items: Sequence[Item], by_id: Mapping[str, Item]) -> set[str]:
     return staying
 
 
-def _room(items: Sequence[Item], staying: set[str], fixed: int, limit: int) -> int:
-    """Tokens left for what may go out."""
+def _free_tokens(items: Sequence[Item], staying: set[str], fixed: int, limit: int) -> int:
+    """Return the tokens that are left for the other units."""
     kept = [item for item in items if item.id in staying]
     needed = fixed + sum(item.forms[0].tokens for item in kept)
     if needed <= limit:
@@ -124,7 +135,7 @@ def _room(items: Sequence[Item], staying: set[str], fixed: int, limit: int) -> i
 
 
 def _best(item: Item) -> Form:
-    """The most useful form, of several the first."""
+    """Return the most useful form, the first of equals."""
     return max(item.forms, key=lambda form: form.utility) if len(item.forms) > 1 else item.forms[0]
 
 
@@ -134,7 +145,7 @@ def _packing(
     spent = dict.fromkeys(PackingClass, 0)
     for id, form in choice.items():
         if form is not None:
-            spent[items[id].klass] += form.tokens
+            spent[items[id].packing_class] += form.tokens
     total = fixed + sum(spent.values())
     free = limit - total
     least = {id: smallest(items[id]).tokens for id, form in choice.items() if form is None}
@@ -144,7 +155,7 @@ def _packing(
 
 
 def _together(least: Mapping[str, int], items: Mapping[str, Item]) -> dict[str, int]:
-    """The tokens of each of these units with all that it requires of them, directly or not."""
+    """Return the tokens of each of these units, with all of them that it requires, directly or not."""
     groups = groups_of({id: [need for need in items[id].requires if need in least] for id in least})
     place = {id: at for at, group in enumerate(groups) for id in group}
     tokens = [sum([least[id] for id in group]) for group in groups]

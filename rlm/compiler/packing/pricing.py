@@ -1,12 +1,12 @@
 """The price of a token: the linear half of packing.
 
-Pure arithmetic on whole numbers, so the same on every machine; knows nothing of units, forms or prompts.
+This is arithmetic on whole numbers, so the result is the same on every machine. It knows no units, forms or prompts.
 
 A *node* is kept or not. A kept node takes one option ``(tokens, value)`` from each of its *parts*, and all nodes
-that it requires are kept too. Put a price (value per token) on room, and what is best to keep no longer depends
-on the room, only on who needs whom: it is a minimum cut (Picard, "Maximal closure of a graph", 1976), in which
-nodes that are worth more than they cost pay for the requirements that are not. ``relax`` finds the price at which
-the room is just used up. What it keeps is nearly full, and no answer whatever is worth more than its ``bound``.
+that it requires are kept too. With a price (value per token), the best set of nodes no longer depends on the
+capacity, only on the requirements: it is a minimum cut (Picard, "Maximal closure of a graph", 1976). Nodes that are
+worth more than they cost pay for the requirements that are not. ``relax`` finds the price at which the capacity is
+just used up. Its set is nearly full, and no answer has more value than its bound.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NOT_KEPT = -1
 
 @dataclass(slots=True)
 class Graph:
-    """What there is to choose from. ``requires`` names smaller indexes only; options strictly ascend."""
+    """The nodes to choose from. ``requires`` names smaller indexes only; options strictly ascend."""
 
     parts: Sequence[Sequence[Part]]
     requires: Sequence[Sequence[int]]
@@ -49,12 +49,12 @@ class Base:
     value: int = 0
 
     def answer(self) -> Answer:
-        """What is kept, as picks per node."""
+        """Return the kept nodes, as picks for each node."""
         return [list(picks) if kept else None for picks, kept in zip(self.picks, self.kept, strict=True)]
 
 
 def graph_of(parts: Sequence[Sequence[Part]], requires: Sequence[Sequence[int]]) -> Graph:
-    """The graph with its reverse edges and its components, each in ascending order."""
+    """Return the graph with its reverse edges and its components, each in ascending order."""
     dependents: list[list[int]] = [[] for _ in parts]
     root = list(range(len(parts)))
 
@@ -75,11 +75,10 @@ def graph_of(parts: Sequence[Sequence[Part]], requires: Sequence[Sequence[int]])
 
 
 def relax(graph: Graph, capacity: int) -> Base:
-    """The best closed set at the price that uses up ``capacity``; its tokens are within the capacity.
+    """Return the best closed set at the price that uses up ``capacity``; its tokens are within the capacity.
 
-    The greatest value as a function of room is bounded by a concave polygon; each step looks in the direction of
-    the chord between two of its corners, one that fits and one that does not, and ends when there is no corner
-    beyond the chord.
+    A concave polygon bounds the greatest value as a function of the capacity. Each step takes the chord between two
+    of its corners, one that fits and one that does not. It ends if no corner lies beyond the chord.
     """
     low = high = (0, 0)
     base = _at_price(graph, 0, 1)
@@ -100,7 +99,7 @@ def relax(graph: Graph, capacity: int) -> Base:
 
 
 def _at_price(graph: Graph, num: int, den: int) -> Base:
-    """The best closed set at a price, of several the smallest; of plain nodes only tokens and value are added up."""
+    """Return the best closed set at a price, the smallest of equals; plain nodes only add their tokens and value."""
     count = len(graph.parts)
     base = Base(num, den, [[]] * count, [(0, 0)] * count, [0] * count, [0] * count, {}, [False] * count)
     for node in graph.plain:
@@ -123,7 +122,7 @@ def _at_price(graph: Graph, num: int, den: int) -> Base:
 
 
 def _price(graph: Graph, base: Base, nodes: Sequence[int]) -> None:
-    """The best option of every part, and what each node is worth with them."""
+    """Set the best option of every part, and the worth of each node with these."""
     num, den = base.num, base.den
     for node in nodes:
         tokens = value = 0
@@ -145,7 +144,7 @@ def _price(graph: Graph, base: Base, nodes: Sequence[int]) -> None:
 
 
 def _close(graph: Graph, base: Base, nodes: Sequence[int]) -> None:
-    """Settle who pays for whom within one component, and keep what can pay."""
+    """Settle the payments within one component, and keep the nodes that can pay."""
     worths = [base.worth[node] for node in nodes]
     if min(worths) > 0:
         for node in nodes:
@@ -157,9 +156,9 @@ def _close(graph: Graph, base: Base, nodes: Sequence[int]) -> None:
 
 
 def _pay(graph: Graph, base: Base, payer: int) -> None:
-    """Move spare worth from ``payer`` to a requirement in need, or keep all that its worth can reach.
+    """Move spare worth from ``payer`` to a requirement in need, or keep all nodes that its worth can reach.
 
-    Worth flows down requirements, and back along what others paid. What is kept has no need within reach.
+    Worth flows down requirements, and back along earlier payments. Kept nodes reach no requirement in need.
     """
     came = {payer: payer}
     queue = [payer]
@@ -180,7 +179,7 @@ def _pay(graph: Graph, base: Base, payer: int) -> None:
 
 
 def _transfer(base: Base, payer: int, needy: int, came: dict[int, int]) -> None:
-    """Pay along the way that ``came`` tells, or take back what was paid where the way goes up (to a greater node)."""
+    """Pay along the path in ``came``; a step up the path (to a greater node) takes an earlier payment back."""
     amount = min(base.spare[payer], -base.spare[needy])
     node = needy
     while node != payer:
@@ -199,7 +198,7 @@ def _transfer(base: Base, payer: int, needy: int, came: dict[int, int]) -> None:
 
 
 def settle_ties(graph: Graph, base: Base, capacity: int) -> None:
-    """Fill the room with what is worth exactly its price, earlier nodes first: nothing is lost by it."""
+    """Fill the capacity with nodes that are worth exactly their price, earlier nodes first: this loses nothing."""
     for node, parts in enumerate(graph.parts):
         if not base.kept[node]:
             tokens, value = base.sizes[node]
@@ -216,7 +215,7 @@ def settle_ties(graph: Graph, base: Base, capacity: int) -> None:
 
 
 def _climb(base: Base, node: int, index: int, part: Part, capacity: int) -> None:
-    """Take the last option that is worth the same, if there is room for it."""
+    """Take the last option of the same worth that fits the capacity."""
     now = base.picks[node][index]
     for pick in range(len(part) - 1, now, -1):
         tokens, value = part[pick][0] - part[now][0], part[pick][1] - part[now][1]
