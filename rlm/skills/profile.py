@@ -161,7 +161,7 @@ def _pin(item: Any) -> Any:
 
 def _names(value: Any) -> frozenset[str]:
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ValueError(f"write a list of names, not {value!r}: [{value!r}]")
+        raise ValueError(f"disable takes a list of names, not {value!r}: write [{value!r}]")
     return frozenset(_name(item) for item in value)
 
 
