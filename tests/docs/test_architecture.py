@@ -18,13 +18,6 @@ PICTURE = ROOT / "docs" / "images" / "rooms.svg"
 KNOWN_CIRCLES: frozenset[frozenset[str]] = frozenset(
     {
         frozenset({"rlm.agent.agent", "rlm.agent.operations"}),
-        frozenset({"rlm.similarity.sensor", "rlm.similarity.static_vectors"}),
-        frozenset(
-            {
-                *("rlm.compiler.compile", "rlm.compiler.explain.explain", "rlm.compiler.explain.what_if"),
-                *("rlm.compiler.save", "rlm.compiler.view"),
-            }
-        ),
     }
 )
 """Circles that are still there. A circle that is gone leaves this list; none may join it."""
