@@ -1,4 +1,4 @@
-"""What every HTTP door needs, whichever library speaks HTTP there: bounded bodies, scrubbed secrets, proxies.
+"""Shared rules for HTTP clients: bounded bodies, scrubbed secrets, proxies.
 
-Providers use httpx, MCP uses httpx2. Nothing here imports either, so that both doors share one set of rules.
+Providers use httpx, MCP uses httpx2. These modules import neither, so both clients share one set of rules.
 """

@@ -1,7 +1,8 @@
 """The bytes of an HTTP body, unpacked piece by piece within a limit.
 
-A server may pack a body although it was asked not to. One layer of gzip or deflate is unpacked here, never more than
-64 KiB at a time, so that a bomb costs its limit and no more. Every other encoding is refused.
+A server may compress a body although the request forbids it. One layer of gzip or deflate is unpacked here, never more
+than 64 KiB at a time. A decompression bomb therefore costs its limit and no more. Every other encoding, for example
+``br``, is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _RAW = -zlib.MAX_WBITS
 
 
 class BodyProblem(Exception):
-    """A body that cannot be read; the text says why."""
+    """A body that cannot be read; the text has the reason."""
 
 
 class BodyTooLarge(BodyProblem):
@@ -33,19 +34,19 @@ class UnknownEncoding(BodyProblem):
 
 
 class DamagedBody(BodyProblem):
-    """Bytes that are not what ``Content-Encoding`` says."""
+    """Bytes that do not match ``Content-Encoding``."""
 
 
 async def unpacked(pieces: AsyncIterator[bytes], encoding: str, limit: int | None) -> AsyncGenerator[bytes]:
     """Yield the bytes of a body as they arrive, without their encoding.
 
     Args:
-        pieces: the bytes as they came over the line.
-        encoding: the value of ``Content-Encoding``; empty where there is none.
-        limit: bytes, counted before and after unpacking; None for a stream without an end, of which the reader
-            bounds each part.
+        pieces: the bytes as they arrive.
+        encoding: the value of ``Content-Encoding``, for example ``gzip``; empty if there is none.
+        limit: limit of bytes, before and after unpacking; None for an endless stream, if the reader bounds each part.
 
-    Raises: BodyTooLarge, UnknownEncoding, DamagedBody.
+    Raises:
+        BodyTooLarge, UnknownEncoding, DamagedBody: as their docstrings describe.
     """
     inflater = _inflater(encoding)
     arrived = grown = 0
@@ -61,11 +62,17 @@ async def unpacked(pieces: AsyncIterator[bytes], encoding: str, limit: int | Non
             if limit is not None and grown > limit:
                 raise BodyTooLarge(f"over {limit:,} bytes when unpacked")
             yield part
-            await anyio.lowlevel.checkpoint()  # a small piece may hold a lot: the deadline must get its turn
+            await (
+                anyio.lowlevel.checkpoint()
+            )  # a small piece may unpack to many bytes: a deadline must be able to cancel
 
 
 def _inflater(encoding: str) -> _Inflater | None:
-    """What unpacks an encoding; None for ``identity``. Raises: UnknownEncoding."""
+    """Return the unpacker of an encoding, or None for ``identity``.
+
+    Raises:
+        UnknownEncoding: the encoding is not gzip, deflate or identity.
+    """
     names = [name for part in encoding.lower().split(",") if (name := part.strip()) not in ("", "identity")]
     if not names:
         return None
@@ -85,7 +92,7 @@ class _Inflater:
         self._over = False
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """Yield what a piece unpacks to, in parts of at most ``PIECE_BYTES``. Raises: DamagedBody."""
+        """Yield the unpacked bytes of a piece, in parts of at most ``PIECE_BYTES``. Raises: DamagedBody."""
         packed = self._head + piece
         self._head = b""
         while packed and not self._over:
@@ -133,7 +140,7 @@ _OPEN_END = re.compile(rb"(?:\\+u[dD][89abAB][0-9a-fA-F]{2})?(?:\\+(?:u[0-9a-fA-
 
 
 def cleaned_json(body: bytes) -> bytes:
-    """JSON text that strict readers take: valid UTF-8, without a byte order mark and escapes of lone surrogates."""
+    """Return JSON text that strict readers accept: valid UTF-8, without a byte order mark and lone surrogates."""
     body = body.removeprefix(codecs.BOM_UTF8)
     try:
         body.decode("utf-8")
@@ -143,7 +150,7 @@ def cleaned_json(body: bytes) -> bytes:
 
 
 async def paired(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    """Yield a stream of JSON texts with escapes of lone surrogates replaced, wherever its pieces are cut."""
+    """Yield a stream of JSON texts with escapes of lone surrogates replaced. An escape may span two pieces."""
     rest = b""
     async for piece in pieces:
         data = rest + piece
@@ -157,11 +164,11 @@ async def paired(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
 
 
 def _before(data: bytes, place: int) -> int:
-    """Where an escape that reaches ``place`` begins at the earliest: a run of backslashes is taken whole."""
+    """Return the earliest start of an escape that reaches ``place``. A run of backslashes counts as a whole."""
     return len(data[: max(0, place - 5)].rstrip(b"\\"))
 
 
 def _paired(data: bytes) -> bytes:
     if b"\\ud" not in data and b"\\uD" not in data:
         return data
-    return _SURROGATES.sub(lambda found: b"\\ufffd" if found["lone"] else found[0], data)
+    return _SURROGATES.sub(lambda match: b"\\ufffd" if match["lone"] else match[0], data)

@@ -1,4 +1,4 @@
-"""What HTTP libraries log, without the secrets of the exchange under way.
+"""A filter that removes the secrets of the current exchange from the logs of HTTP libraries.
 
 httpx logs the reason phrase of a reply, httpcore its headers, the MCP SDK its messages. A server may repeat a key in
 each of them.
@@ -17,7 +17,7 @@ _current: ContextVar[Secrets] = ContextVar("rlm_secrets", default=NO_SECRETS)
 
 
 class _Scrubber(logging.Filter):
-    """Takes the current secrets out of a record; it drops none."""
+    """Removes the current secrets from a record. It drops no record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         secrets = _current.get()
@@ -33,19 +33,19 @@ _SCRUBBER = _Scrubber()
 
 
 def loggers_of(client: str, core: str) -> tuple[str, ...]:
-    """Return the names of the loggers of an HTTP client and of what it is built on: ``httpx`` and ``httpcore``."""
+    """Return the names of the loggers of an HTTP client and of its core, for example ``httpx`` and ``httpcore``."""
     return (client, *(f"{core}.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")))
 
 
 def scrub_logs(*names: str) -> None:
-    """Have these loggers scrub what they log during an exchange. Twice is no error."""
+    """Add the filter to loggers. A second call has no effect."""
     for name in names:
         logging.getLogger(name).addFilter(_SCRUBBER)
 
 
 @contextmanager
 def secrets_in_logs(secrets: Secrets) -> Iterator[None]:
-    """Scrub these secrets from the logs of this task and of those that it starts."""
+    """Scrub these secrets from the logs of this task and of the tasks that it starts."""
     before = _current.set(secrets)
     try:
         yield

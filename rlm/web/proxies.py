@@ -1,7 +1,7 @@
 """The proxy for an address, and the certificates to trust, as the environment names them.
 
-httpx reads every proxy variable when a client is made, and raises for each that it cannot use, whichever host is
-asked. Here only what concerns the one address is read, and an error names the variable.
+httpx reads every proxy variable when a client is made, and raises for each unusable one, whatever the host. Here only
+the variables for one address are read, and an error names the variable.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 class Proxy(NamedTuple):
-    """A proxy's URL, the variable that names it, and the password in it (empty where there is none)."""
+    """A proxy's URL, the variable that names it, and the password in it (empty if there is none)."""
 
     url: str
     variable: str
@@ -37,34 +37,37 @@ class Proxy(NamedTuple):
 
 
 def proxy_for(url: str) -> Proxy | None:
-    """The proxy that the environment names for ``url``; None for a direct connection.
+    """Return the proxy that the environment names for ``url``, or None for a direct connection.
 
-    ``HTTPS_PROXY`` or ``HTTP_PROXY`` counts before ``ALL_PROXY``, and ``NO_PROXY`` before all. This machine is never
-    asked of a proxy. An entry of ``NO_PROXY`` that cannot be read matches nothing.
+    ``HTTPS_PROXY`` or ``HTTP_PROXY`` counts before ``ALL_PROXY``, and ``NO_PROXY`` before all. A loopback address, such
+    as ``http://127.0.0.1:8000``, has no proxy. An unreadable entry of ``NO_PROXY`` matches no host.
 
-    Raises: ConfigurationError ``invalid_proxy``, which names the variable and never its value.
+    Raises:
+        ConfigurationError: ``invalid_proxy``, which names the variable and never its value.
     """
     parts = urlsplit(url)
     host = (parts.hostname or "").rstrip(".")
-    found = getproxies()
+    proxies = getproxies()
     if not host or is_loopback(host):
         return None
-    scheme = parts.scheme if found.get(parts.scheme) else "all"
-    value = (found.get(scheme) or "").strip()
-    if not value or _bypassed(host, parts.port or {"https": 443}.get(parts.scheme, 80), found.get("no", "")):
+    scheme = parts.scheme if proxies.get(parts.scheme) else "all"
+    value = (proxies.get(scheme) or "").strip()
+    if not value or _bypassed(host, parts.port or {"https": 443}.get(parts.scheme, 80), proxies.get("no", "")):
         return None
     return _checked(value if "://" in value else f"http://{value}", _variable(scheme))
 
 
 def is_loopback(host: str) -> bool:
-    """Whether ``host`` names this machine."""
+    """Return whether ``host`` names this machine."""
     return host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None
 
 
 def trusted(make: Callable[[], T]) -> T:
-    """The TLS context that ``make`` builds from the environment.
+    """Return the TLS context that ``make`` builds from the environment.
 
-    Raises: ConfigurationError ``invalid_certificates`` where a variable names a file or folder that cannot be read.
+    Raises:
+        ConfigurationError: ``invalid_certificates``, if a variable such as ``SSL_CERT_FILE`` names an unreadable file
+            or folder.
     """
     try:
         return make()
@@ -79,13 +82,15 @@ def trusted(make: Callable[[], T]) -> T:
 
 
 def made(proxy: Proxy | None, make: Callable[[str], T], invalid: type[Exception]) -> T | None:
-    """Return what an HTTP library makes of the proxy's URL; None for a direct connection.
+    """Return an HTTP library's proxy for the URL, or None for a direct connection.
 
     Args:
+        proxy: the proxy of the environment.
         make: the library's class of proxies.
-        invalid: what it raises for a URL that it cannot read.
+        invalid: the library's exception for a URL that it cannot read.
 
-    Raises: ConfigurationError ``invalid_proxy``, which names the variable and never its value.
+    Raises:
+        ConfigurationError: ``invalid_proxy``, which names the variable and never its value.
     """
     if proxy is None:
         return None
@@ -94,14 +99,14 @@ def made(proxy: Proxy | None, make: Callable[[str], T], invalid: type[Exception]
     raise _unusable(proxy, "its value is not a URL")
 
 
-def _unusable(proxy: Proxy, why: str) -> ConfigurationError:
-    """The error for a proxy that cannot be used."""
+def _unusable(proxy: Proxy, reason: str) -> ConfigurationError:
+    """Return the error for an unusable proxy."""
     remedy = f"set {proxy.variable} to a URL like http://proxy.example:3128, or unset it"
-    return ConfigurationError("invalid_proxy", f"{proxy.variable}: {why}; {remedy}", {"variable": proxy.variable})
+    return ConfigurationError("invalid_proxy", f"{proxy.variable}: {reason}; {remedy}", {"variable": proxy.variable})
 
 
 def _variable(scheme: str) -> str:
-    """The variable that holds the proxy for a scheme: as Python's urllib reads them, small letters first."""
+    """Return the variable with the proxy of a scheme. Lower case counts first, as in Python's urllib."""
     for name in (f"{scheme}_proxy", f"{scheme}_proxy".upper()):
         if os.environ.get(name):
             return name
@@ -125,8 +130,8 @@ def _checked(url: str, variable: str) -> Proxy:
     if not _HOST.fullmatch(host) or port == 0 or not url.isprintable() or " " in url:
         raise _unusable(proxy, "its value is not a URL")
     if parts.scheme.startswith("socks") and importlib.util.find_spec("socksio") is None:
-        why = "a SOCKS proxy needs the package 'socksio' (pip install socksio)"
-        raise _unusable(proxy, why)
+        reason = "a SOCKS proxy requires the package 'socksio' (pip install socksio)"
+        raise _unusable(proxy, reason)
     return Proxy(url, variable, unquote(parts.password or ""))
 
 
@@ -135,7 +140,10 @@ def _bypassed(host: str, port: int, entries: str) -> bool:
 
 
 def _matches(host: str, port: int, entry: str) -> bool:
-    """Whether an entry of NO_PROXY covers a host: ``*``, a domain, ``host:port``, an address or a network."""
+    """Return whether an entry of NO_PROXY covers a host.
+
+    An entry is ``*``, a domain, ``host:port``, an address or a network, such as ``10.0.0.0/8``.
+    """
     if entry == "*":
         return True
     name = entry.partition("://")[2] or entry
@@ -143,11 +151,11 @@ def _matches(host: str, port: int, entry: str) -> bool:
     network = _network(name.strip("[]") if name.endswith("]") else name)
     if network is not None:
         return address is not None and address in network
-    wanted_name, colon, wanted_port = name.rpartition(":")
-    if colon and wanted_port.isdigit():
-        if int(wanted_port) != port:
+    entry_name, colon, entry_port = name.rpartition(":")
+    if colon and entry_port.isdigit():
+        if int(entry_port) != port:
             return False
-        name = wanted_name.strip("[]")
+        name = entry_name.strip("[]")
     name = name.removeprefix("*").lstrip(".").rstrip(".")
     return bool(name) and (host == name or (address is None and host.endswith("." + name)))
 

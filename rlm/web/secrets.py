@@ -1,8 +1,8 @@
-"""Secrets, taken out of whatever comes from outside.
+"""Removal of secrets from third-party text.
 
-A server knows the key that it was sent, and may repeat it: as it is, in other case, with the escapes of JSON, URLs or
-HTML, in hexadecimal, or inside base64. All of these are found in text, whole or while it arrives in pieces. A value
-shorter than 8 characters is not looked for: it could not be told from other words.
+A server knows the key of a request and may repeat it. The key may appear plain, in another case, with escapes of JSON,
+URLs or HTML, in hexadecimal, or inside base64. All of these are found, in whole text or in pieces of a stream. A value
+shorter than 8 characters is not removed: it is too similar to ordinary words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from html.entities import html5
 from typing import Any
 
 LEAST_SECRET = 8
-"""Characters: a shorter value is not looked for."""
+"""Characters; a shorter value is not removed."""
 
 REDACTED = "[redacted]"
 
@@ -44,7 +44,7 @@ _BEGUN = re.compile(
 _LONGEST_ESCAPE = 128
 _MOST_BYTES_A_LETTER = 64
 _MOST_LAYERS = 8
-"""Escapes of escapes (``&amp;#115;``, ``\\\\u002573``) are undone so many times."""
+"""Escapes of escapes (``&amp;#115;``, ``\\\\u002573``) are decoded this many times."""
 _LETTERS = ("u", "braced", "long", "hexed", "percent_u")
 _ENTITIES = {
     name[:-1].encode(): sign.encode()
@@ -55,7 +55,7 @@ _STANDARD = bytes.maketrans(b"-_", b"+/")
 
 
 class Secrets:
-    """Values that nothing from outside may hold. More can be added as they become known.
+    """Secret values that are removed from third-party text. More values can be added later.
 
     Example:
         >>> Secrets(["sk-0123456789"]).scrub({"error": "no such key: \\\\u0073k-0123456789"})
@@ -78,7 +78,7 @@ class Secrets:
         return bool(self._values)
 
     def add(self, values: Iterable[str]) -> None:
-        """Look for these as well, where they are long enough."""
+        """Add values. Values that are too short are ignored."""
         new = {value for value in values if len(value) >= LEAST_SECRET} - self._values
         if not new:
             return
@@ -90,13 +90,16 @@ class Secrets:
         self._longest = _MOST_BYTES_A_LETTER * max(map(len, self._folded)) + _LONGEST_ESCAPE
 
     def scrub(self, value: Any) -> Any:
-        """A text or other JSON data, as a copy without the secrets in its texts and keys."""
+        """Return a copy of text or other JSON data without the secrets in its texts and keys."""
         if isinstance(value, str):
             return self._text(value)
         return changed(value, self._text) if self._values else value
 
     def held(self, text: str) -> int:
-        """How many characters at the end of ``text`` may be the beginning of a secret that goes on after it."""
+        """Return the number of characters at the end of ``text`` that may begin a secret.
+
+        A reader of a stream keeps these characters back until the next piece arrives.
+        """
         if not self._values or not text:
             return 0
         data = _bytes(text[-self._longest :])
@@ -109,9 +112,9 @@ class Secrets:
                 max((_overlap(view.standard, form) for form in self._packed), default=0),
             )
             begun = _BEGUN.search(view.text, max(0, len(view.text) - _LONGEST_ESCAPE))
-            held = max(overlap, len(view.text) - begun.start() if begun else 0)
-            if held:
-                start = min(start, view.place(len(view.text) - held))
+            kept_back = max(overlap, len(view.text) - begun.start() if begun else 0)
+            if kept_back:
+                start = min(start, view.place(len(view.text) - kept_back))
             view = view.deeper(begun.start() if begun else len(view.text))
         return len(data[start:].decode("utf-8", "surrogatepass"))
 
@@ -132,18 +135,19 @@ class Secrets:
         return any(form in folded for form in self._folded) or any(form in standard for form in self._packed)
 
     def _spans(self, view: _View) -> list[tuple[int, int]]:
-        """Where a secret stands: byte places, from and to."""
-        spans = [found for form in self._folded for found in _occurrences(view.folded, form)]
-        spans += [found for form in self._packed for found in _occurrences(view.standard, form)]
+        """Return the spans of secrets: start and end, in bytes."""
+        spans = [span for form in self._folded for span in _occurrences(view.folded, form)]
+        spans += [span for form in self._packed for span in _occurrences(view.standard, form)]
         return [(view.place(start), view.place(end - 1, after=True)) for start, end in spans]
 
 
 class _View:
-    """A text with its escapes decoded and its line ends left out, and where each of its bytes came from.
+    """A text with decoded escapes and without line ends, and the origin of each byte.
 
     Args:
         data: the text.
-        under: the view whose text it is; None for the text that came. Places are those in the latter.
+        is_plain: whether the text is kept without decoding.
+        under: the view that this one decodes; None for the original text. Places refer to the original text.
     """
 
     def __init__(self, data: bytes, *, is_plain: bool = False, under: _View | None = None) -> None:
@@ -156,14 +160,14 @@ class _View:
         self._runs: tuple[list[int], list[tuple[int, int, bool]]] | None = None
 
     def place(self, index: int, *, after: bool = False) -> int:
-        """The place in the text of the byte at ``index``, or the place after that byte."""
+        """Return the place in the original text of the byte at ``index``, or the place after that byte."""
         here = self._place(index, after)
         if self._under is None:
             return here
         return self._under.place(here - 1, after=True) if after else self._under.place(here)
 
     def deeper(self, end: int | None = None) -> _View | None:
-        """The view of this view's text up to ``end``, in which escapes were escaped; None where there are none."""
+        """Return a view with the next layer of escapes decoded, up to ``end``; None if there is no further layer."""
         text = self.text if end is None else self.text[:end]
         if self._layer >= _MOST_LAYERS or _ESCAPE.search(text) is None:
             return None
@@ -174,7 +178,7 @@ class _View:
         if self._is_plain:
             return index + after
         if self._runs is None:
-            self._runs = self._mapped()
+            self._runs = self._map_runs()
         begins, runs = self._runs
         run = bisect.bisect_right(begins, index) - 1
         start, end, is_escape = runs[run]
@@ -182,23 +186,23 @@ class _View:
             return end if after else start
         return start + index - begins[run] + after
 
-    def _mapped(self) -> tuple[list[int], list[tuple[int, int, bool]]]:
-        """Runs of the text: where each begins in the view; its place in the text; whether it is an escape."""
+    def _map_runs(self) -> tuple[list[int], list[tuple[int, int, bool]]]:
+        """Return the runs of the text: each start in the view, its span in the text, and whether it is an escape."""
         begins: list[int] = []
         runs: list[tuple[int, int, bool]] = []
-        seen = done = 0
-        for found in _ESCAPE.finditer(self._data):
-            begins += [seen, seen + found.start() - done]
-            runs += [(done, found.start(), False), (found.start(), found.end(), True)]
-            seen, done = begins[-1] + len(_decoded(found)), found.end()
-        return [*begins, seen], [*runs, (done, len(self._data), False)]
+        length = done = 0
+        for escape in _ESCAPE.finditer(self._data):
+            begins += [length, length + escape.start() - done]
+            runs += [(done, escape.start(), False), (escape.start(), escape.end(), True)]
+            length, done = begins[-1] + len(_decoded(escape)), escape.end()
+        return [*begins, length], [*runs, (done, len(self._data), False)]
 
 
 NO_SECRETS = Secrets()
 
 
 def changed(value: Any, change: Callable[[str], str]) -> Any:
-    """A copy of JSON data with every text and key changed; deep data costs no recursion."""
+    """Return a copy of JSON data with every text and key changed. Deep data uses no recursion."""
     top: list[Any] = [value]
     work: list[Any] = [top]
     while work:
@@ -216,7 +220,7 @@ def changed(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _plain_forms(value: str) -> list[bytes]:
-    """A value as it is, in hexadecimal, as JSON writes it, and as the view shows it where escapes are part of it."""
+    """Return a value in its forms: plain, in hexadecimal, as JSON text, and with its own escapes decoded."""
     data = _bytes(value)
     forms = [data, data.hex().encode(), json.dumps(value)[1:-1].encode()]
     for _ in range(_MOST_LAYERS):
@@ -225,7 +229,7 @@ def _plain_forms(value: str) -> list[bytes]:
 
 
 def _packed_forms(data: bytes) -> list[bytes]:
-    """The letters that a value has in base64 whatever stands before and after it, at each of the three alignments."""
+    """Return the letters of a value in base64 that do not depend on its neighbours, at each of the three alignments."""
     forms = []
     for shift in range(3):
         letters = base64.b64encode(b"\0" * shift + data)
@@ -233,17 +237,17 @@ def _packed_forms(data: bytes) -> list[bytes]:
     return forms
 
 
-def _decoded(found: re.Match[bytes]) -> bytes:
-    return _meaning(found[0])
+def _decoded(escape: re.Match[bytes]) -> bytes:
+    return _meaning(escape[0])
 
 
-@lru_cache(4096)  # a text of megabytes has few different escapes, and a lookup is what its scrubbing costs
+@lru_cache(4096)  # a long text has few different escapes, and their lookup is most of the cost of scrubbing
 def _meaning(escape: bytes) -> bytes:
-    """The byte that an escape stands for; nothing for the end of a line."""
-    found = _ESCAPE.fullmatch(escape)
-    assert found is not None
-    name = found.lastgroup
-    letters = found[name] if name else b""
+    """Return the bytes that an escape stands for; empty for the end of a line."""
+    match = _ESCAPE.fullmatch(escape)
+    assert match is not None
+    name = match.lastgroup
+    letters = match[name] if name else b""
     if name in _LETTERS:
         return chr(number).encode("utf-8", "surrogatepass") if (number := int(letters, 16)) < 0x110000 else escape
     if name in ("x", "percent"):
@@ -258,21 +262,21 @@ def _meaning(escape: bytes) -> bytes:
 
 
 def _occurrences(data: bytes, form: bytes) -> list[tuple[int, int]]:
-    found = []
+    spans = []
     start = data.find(form)
     while start >= 0:
-        found.append((start, start + len(form)))
+        spans.append((start, start + len(form)))
         start = data.find(form, start + len(form))
-    return found
+    return spans
 
 
 def _overlap(data: bytes, form: bytes) -> int:
-    """The length of the longest end of ``data`` that is a beginning of ``form``, and not all of it."""
+    """Return the length of the longest end of ``data`` that is a proper beginning of ``form``."""
     return next((size for size in range(min(len(data), len(form) - 1), 0, -1) if data.endswith(form[:size])), 0)
 
 
 def _without(data: bytes, spans: list[tuple[int, int]]) -> str:
-    """The text with each span replaced; spans that overlap are one."""
+    """Return the text with each span replaced. Spans that overlap are merged."""
     merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if merged and start < merged[-1][1]:

@@ -86,7 +86,7 @@ CALLS: dict[str, tuple[Callable[[rlm.Catalog], Any], str]] = {
     "a command alone": (lambda c: c.add_mcp({"a": "server"}), "is wanted, not str: write {'command': ...}"),
     "a command with arguments": (
         lambda c: c.add_mcp({"a": {"command": "no-such-server --zone UTC"}}),
-        "was not found; a command is one program, and its arguments stand in 'args'",
+        "was not found; write one program as the command, and its arguments in 'args'",
     ),
     "a command that is not there": (
         lambda c: c.add_mcp({"a": {"command": "no-such-server"}}),

@@ -159,8 +159,8 @@ def test_a_read_is_sent_again_once(tmp_path: Path) -> None:
     ("what", "said"),
     [
         ("hangs", "no answer within 0.5 s"),
-        ("exits", "status 3; its last words: no such model"),
-        ("babbles", "lines to its output that are no messages"),
+        ("exits", "status 3; its standard error ends: no such model"),
+        ("babbles", "lines to its output that are not messages"),
     ],
 )
 def test_a_server_that_cannot_be_spoken_to_is_an_error_that_says_why(what: str, said: str) -> None:
@@ -366,7 +366,7 @@ def test_headers_may_come_from_a_callable_anew_each_time() -> None:
         assert len(asked) > before
 
 
-def test_a_secret_in_the_environment_is_scrubbed_from_last_words() -> None:
+def test_a_secret_in_the_environment_is_scrubbed_from_the_reason_of_the_end() -> None:
     with pytest.raises(ToolError) as caught:
         rlm.MCPClient("b", bad("exits", env={"API_KEY": SECRET})).open()
     assert "my key is [redacted]" in caught.value.message

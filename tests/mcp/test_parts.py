@@ -16,7 +16,7 @@ import pytest
 
 import rlm
 from rlm.errors import ConfigurationError, RlmWarning, ToolError
-from rlm.tools.mcp.client import SDK_WANTED
+from rlm.tools.mcp.client import SDK_VERSIONS
 from rlm.tools.mcp.rescue import message_of
 from tests.mcp.support import QUICK, SERVERS, Changes, bad, called, good, kill, kind
 
@@ -304,11 +304,11 @@ print(report()["extras"]["mcp"])
     lines = done.stdout.splitlines()
     assert "mcp_missing" in lines[0], done.stderr
     assert "1.30.0 is installed" in lines[0]
-    assert SDK_WANTED in lines[0]
+    assert SDK_VERSIONS in lines[0]
     assert "'present': False" in lines[1]
     assert "1.30.0 is installed" in lines[1]
 
 
 def test_the_version_that_is_wanted_is_that_of_the_extra() -> None:
     text = (Path(__file__).parents[2] / "pyproject.toml").read_text()
-    assert f'mcp = ["mcp{SDK_WANTED}"]' in text
+    assert f'mcp = ["mcp{SDK_VERSIONS}"]' in text

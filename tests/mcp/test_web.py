@@ -218,6 +218,6 @@ def test_headers_that_cannot_be_sent_are_an_error_of_the_request() -> None:
         raise LookupError(KEY)
 
     for headers in (broken, {"X-Odd": "né " + KEY}):
-        with pytest.raises(ToolError, match="headers cannot be had") as caught:
+        with pytest.raises(ToolError, match="headers are not available") as caught:
             rlm.MCPClient("h", {"url": "http://127.0.0.1:9/mcp", "headers": headers}).open()
         assert KEY not in str(caught.value.to_dict())

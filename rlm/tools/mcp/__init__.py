@@ -1,5 +1,5 @@
-"""Servers that speak the Model Context Protocol: connected to, listed, and called, through the official SDK.
+"""Servers of the Model Context Protocol: connections, listings and calls, through the official SDK.
 
-Nothing here is loaded before a host names a server. What a server says is a stranger's text: it is bounded, checked,
-and believed in nothing. What is started or connected to comes from the host's configuration alone.
+These modules are not loaded before a host names a server. Text of a server is third-party text: it is bounded and
+checked, and never trusted. Only the host's configuration decides which program is started and which address is used.
 """

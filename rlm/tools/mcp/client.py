@@ -1,7 +1,7 @@
-"""The connection to one server, as a host holds it: opened, kept for the host's whole life, and mended where it breaks.
+"""The host's client of one server. It stays open until ``close`` and reconnects after a failure.
 
-It lives on an event loop of its own; any loop and any thread may use it. What is told of it (``listing``,
-``connected``, ``problem``) is a snapshot that never changes once it was read.
+The connection runs on an event loop of its own; any loop and any thread may use the client. ``listing``,
+``connected`` and ``problem`` are snapshots: a value does not change after it was read.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Listener = Callable[["MCPClient"], None]
 
-SDK_WANTED = ">=2.3,<3"
-"""Versions of the package ``mcp`` that can be used here, as the extra says."""
+SDK_VERSIONS = ">=2.3,<3"
+"""The usable versions of the package ``mcp``, as the extra requires."""
 
 FAREWELL_SECONDS = 5.0
-"""Beyond the grace that a process has, for everything else that ends with a connection."""
+"""Seconds for the end of a connection, in addition to the grace period of its process."""
 
 _log = logging.getLogger("rlm.mcp")
 _open: weakref.WeakSet[MCPClient] = weakref.WeakSet()
 
 
 class MCPClient:
-    """A connection to one MCP server.
+    """A connection to one MCP server, for example:
 
         with rlm.MCPClient("files", {"command": "mcp-files", "args": ["--root", "/srv"]}) as client:
             catalog.add_mcp(client)
@@ -51,9 +51,10 @@ class MCPClient:
     Args:
         name: the host's name for the server; the units are ``mcp_tool:<name>/...``.
         server: ``{"command", "args", "env", "cwd"}`` or ``{"url", "headers"}``.
-        limits: what the server may take.
+        limits: bounds of time, message size and list length for this server.
 
-    Raises: ConfigurationError ``invalid_server`` and others.
+    Raises:
+        ConfigurationError: ``invalid_server``, ``unknown_field``, ``unsupported_transport``, ``invalid_field``.
     """
 
     def __init__(self, name: str, server: Any, *, limits: MCPLimits | None = None) -> None:
@@ -70,37 +71,40 @@ class MCPClient:
         state = "connected" if self.connected else "not connected"
         return f"<MCPClient {self.name!r} at {self._server.place}: {state}, {len(self.listing.tools)} tools>"
 
-    # -- what is there ------------------------------------------------------------------------------
+    # -- state -------------------------------------------------------------------------------------
 
     @property
     def connected(self) -> bool:
-        """Whether the server can be asked at this moment."""
+        """Return whether the server can take a request at this moment."""
         return self._connection is not None and self._connection.connected
 
     @property
     def problem(self) -> str:
-        """Why it is not connected; empty where it is."""
+        """Return the reason why the client is not connected; empty if it is connected."""
         return "it was not opened" if self._connection is None else self._connection.problem
 
     @property
     def listing(self) -> ServerListing:
-        """What the server offered when it was last asked."""
+        """Return the latest listing of the server's tools, prompts and resources."""
         return self._nothing if self._connection is None else self._connection.listing
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong or worth knowing of that; first of all, why the server is not connected."""
+        """Return errors and notes about the listing. A lost connection comes first."""
         if self.connected or self._connection is None or self._connection.closing or not self.problem:
             return self.listing.findings
-        away = finding("error", "not_connected", f"mcp_server:{self.name}", f"{self.problem}; it is looked for again")
-        return (away, *self.listing.findings)
+        lost = finding("error", "not_connected", f"mcp_server:{self.name}", f"{self.problem}; it is looked for again")
+        return (lost, *self.listing.findings)
 
     def on_change(self, listener: Listener) -> None:
-        """Have a function called with this client after each change of ``listing`` or ``connected``, on the
-        connection's own thread."""
+        """Register a listener for changes of ``listing`` or ``connected``.
+
+        Args:
+            listener: a function of this client; the connection's own thread calls it.
+        """
         self._listeners.append(listener)
 
-    def _told(self) -> None:
+    def _notify_listeners(self) -> None:
         for listener in tuple(self._listeners):
             try:
                 listener(self)
@@ -110,21 +114,22 @@ class MCPClient:
     # -- life cycle ---------------------------------------------------------------------------------
 
     async def aopen(self, *, keep_trying: bool = False) -> None:
-        """Connect, and read what the server offers. An open connection stays as it is.
+        """Connect and read the server's listing. An open connection stays as it is.
 
         Args:
-            keep_trying: whether a server that cannot be reached now is looked for again, until ``close``.
+            keep_trying: whether to try again, until ``close``, if the server cannot be reached now.
 
         Raises:
-            ToolError: ``not_connected``, with the reason; nothing is left running then, unless ``keep_trying``.
-            ConfigurationError: ``mcp_missing``, where the extra is not installed; ``invalid_proxy``, where the
-                environment names a proxy for it that cannot be used.
+            ToolError: ``not_connected``, with the reason. Then no process and no thread is left, unless
+                ``keep_trying``.
+            ConfigurationError: ``mcp_missing``, if the extra is not installed; ``invalid_proxy``, if the environment
+                names an unusable proxy for the server.
         """
         _check_sdk()
         if isinstance(self._server, HTTPServer):
             proxy_for(self._server.url)
         with self._guard:
-            connection = self._started(keep_trying=keep_trying)
+            connection = self._start(keep_trying=keep_trying)
         if connection.connected:
             return
         try:
@@ -134,28 +139,28 @@ class MCPClient:
             raise
 
     def open(self) -> None:
-        """As ``aopen``, for callers that wait."""
+        """Connect as ``aopen`` does, and block until it is done."""
         run_sync(self.aopen)
 
     def close(self) -> None:
-        """End the connection, and the server's process where it is one. Twice is no error."""
+        """End the connection and the server's process, if it has one. A second call has no effect."""
         self.begin_closing()
         home = self._home
         if home is not None:
             home.join(self.limits.close_seconds * 2 + FAREWELL_SECONDS)
 
     async def aclose(self) -> None:
-        """As ``close``, without keeping an event loop from its work."""
+        """End the connection as ``close`` does, without blocking the event loop."""
         import anyio.to_thread
 
         await anyio.to_thread.run_sync(self.close)
 
     def begin_closing(self) -> None:
-        """Have the connection end, without waiting for it."""
+        """Start to end the connection, and return at once."""
         connection, home = self._connection, self._home
         if connection is not None and home is not None:
             connection.closing = True
-            home.tell(connection.end)
+            home.post(connection.end)
 
     async def __aenter__(self) -> Self:
         await self.aopen()
@@ -171,107 +176,121 @@ class MCPClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _started(self, *, keep_trying: bool = False) -> Connection:
-        """The connection under way, or a new one."""
+    def _start(self, *, keep_trying: bool = False) -> Connection:
+        """Return the running connection, or start a new one."""
         from rlm.tools.mcp.connection import Connection
 
         if self._home is not None and self._home.here:
             if self._connection is not None and not self._connection.closing:
                 return self._connection
             self._home.join(self.limits.close_seconds * 2 + FAREWELL_SECONDS)
-        connection = Connection(self.name, self._server, self.limits, self.listing, self._told)
+        connection = Connection(self.name, self._server, self.limits, self.listing, self._notify_listeners)
         connection.keep_trying = keep_trying
         self._connection = connection
         self._home = Home(f"rlm-mcp-{self.name}", connection.main)
         _open.add(self)
         return connection
 
-    # -- asking -------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------
 
     async def acall(self, tool: ServerTool, arguments: Mapping[str, Any], *, attempts: int = 1) -> Any:
-        """Call a tool, for its handler: hosts call through a registry. The value is JSON data.
+        """Call a tool and return its value as JSON data. Only the tool's handler uses it; a host calls the registry.
 
-        A connection that is down is waited for. A call that was under way when the line broke is made again only
-        within ``attempts``: nobody knows whether the server did it.
+        A call waits for a lost connection. If the connection breaks during a call, the server may or may not have
+        done the work. So the call is repeated only within ``attempts``.
+
+        Args:
+            tool: the tool, as the listing describes it.
+            arguments: a JSON object.
+            attempts: the number of times that the server may get the call.
 
         Raises:
             ToolError: ``tool_removed``, ``tool_changed``, ``not_connected``, ``connection_lost``, ``mcp_error``,
                 ``unauthorized``, ``forbidden``, ``tool_failed``,
                 ``invalid_result``, ``result_too_large``, ``input_required``, ``timeout``.
         """
-        return await self._there(lambda connection: connection.called(tool, arguments, attempts))
+        return await self._on_connection(lambda connection: connection.call(tool, arguments, attempts))
 
     async def aprompt(self, name: str, arguments: Mapping[str, str] | None = None) -> tuple[Message, ...]:
-        """A prompt, filled in by the server. It is a stranger's text, and as long as the limits allow.
+        """Return the messages of a prompt that the server filled in. They are third-party text.
 
-        Raises: ToolError ``unknown_prompt``, ``invalid_arguments``, and as ``acall``.
+        Raises:
+            ToolError: ``unknown_prompt``, ``invalid_arguments``, and as ``acall``.
         """
-        return await self._there(lambda connection: connection.prompted(name, dict(arguments or {})))
+        return await self._on_connection(lambda connection: connection.prompt(name, dict(arguments or {})))
 
     def prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> tuple[Message, ...]:
-        """As ``aprompt``, for callers that wait."""
+        """Return the messages of a prompt as ``aprompt`` does, and block until they are there."""
         return run_sync(self.aprompt, name, arguments)
 
     async def aresource(self, name: str) -> tuple[ResourceContent, ...]:
-        """What a resource holds at this moment, by its name or its URI.
+        """Return the present content of a resource.
 
-        Raises: ToolError ``unknown_resource``, and as ``acall``.
+        Args:
+            name: its name or its URI, for example ``file:///notes.txt``.
+
+        Raises:
+            ToolError: ``unknown_resource``, and as ``acall``.
         """
-        return await self._there(lambda connection: connection.read(name))
+        return await self._on_connection(lambda connection: connection.read(name))
 
     def resource(self, name: str) -> tuple[ResourceContent, ...]:
-        """As ``aresource``, for callers that wait."""
+        """Return the content of a resource as ``aresource`` does, and block until it is there."""
         return run_sync(self.aresource, name)
 
     async def arefresh(self) -> ServerListing:
-        """Read anew what the server offers. Raises: as ``acall``."""
-        return await self._there(lambda connection: connection.asked(connection.relisted, 2))
+        """Read the server's lists again and return the listing. Raises: as ``acall``."""
+        return await self._on_connection(lambda connection: connection.request(connection.refresh, 2))
 
     def refresh(self) -> ServerListing:
-        """As ``arefresh``, for callers that wait."""
+        """Read the server's lists as ``arefresh`` does, and block until it is done."""
         return run_sync(self.arefresh)
 
-    async def _there(self, ask: Callable[[Connection], Awaitable[T]]) -> T:
-        """An answer, from the connection's own loop."""
+    async def _on_connection(self, ask: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run a request on the connection's own loop and return its answer."""
         connection, home = self._connection, self._home
         if connection is None or home is None or connection.closing:
             raise self._not_connected(self.problem)
         try:
             return await home.call(ask, connection)
         except Gone:
-            why = self.problem if home.here else "it was opened by the process that this one was forked from"
-            raise self._not_connected(why or "it was closed") from None
+            reason = self.problem if home.here else "it was opened by the process that this one was forked from"
+            raise self._not_connected(reason or "it was closed") from None
 
-    def _not_connected(self, why: str) -> ToolError:
-        return ToolError("not_connected", f"MCP server {self.name!r}: {why}", {"server": self.name})
+    def _not_connected(self, reason: str) -> ToolError:
+        return ToolError("not_connected", f"MCP server {self.name!r}: {reason}", {"server": self.name})
 
 
 def _check_sdk() -> None:
-    """Load the SDK, here and not in a connection's thread. Raises: ConfigurationError ``mcp_missing``."""
+    """Load the SDK in the caller's thread, before a connection's thread uses it.
+
+    Raises:
+        ConfigurationError: ``mcp_missing``.
+    """
     try:
         import rlm.tools.mcp.connection  # noqa: F401
     except ImportError as problem:
         if (problem.name or "").partition(".")[0] not in ("mcp", "mcp_types", "httpx2"):
             raise
         raise ConfigurationError(
-            "mcp_missing", missing_sdk(), {"extra": "mcp", "found": installed("mcp"), "wanted": SDK_WANTED}
+            "mcp_missing", missing_sdk(), {"extra": "mcp", "found": installed("mcp"), "wanted": SDK_VERSIONS}
         ) from None
 
 
 def missing_sdk() -> str:
-    """The words for an SDK that is not there, or that has another version than the extra asks for."""
-    found, remedy = installed("mcp"), "pip install 'prolog-rlm[mcp]'"
-    if found is None or satisfies(found, SDK_WANTED):
+    """Return the error text for an SDK that is missing or has an unsupported version."""
+    version, remedy = installed("mcp"), "pip install 'prolog-rlm[mcp]'"
+    if version is None or satisfies(version, SDK_VERSIONS):
         return f"MCP servers need the extra 'mcp': {remedy}"
     return (
-        f"MCP servers need the package 'mcp' {SDK_WANTED}; version {found} is installed, which another package may "
+        f"MCP servers need the package 'mcp' {SDK_VERSIONS}; version {version} is installed, which another package may "
         f"have brought in: {remedy} (in an environment of its own, where that package needs the other version)"
     )
 
 
 @atexit.register
 def _close_all() -> None:
-    """End the servers of connections that nobody closed, all at once."""
+    """End all open connections at the exit of the interpreter, in parallel."""
     clients = list(_open)
     for client in clients:
         client.begin_closing()

@@ -1,6 +1,6 @@
-"""How to reach a server: a command to start, or an address. Only a host writes these; values may be secret.
+"""Configurations of servers: a command to start, or an address. Only a host writes them; values may be secret.
 
-The spelling is that of the ``mcpServers`` files which many programs share:
+The form is that of the ``mcpServers`` files of many programs, for example:
 
     {"files": {"command": "mcp-files", "args": ["--root", "/srv"], "env": {"LEVEL": "info"}},
      "issues": {"url": "https://mcp.example/mcp", "headers": {"Authorization": "Bearer ..."}}}
@@ -29,39 +29,39 @@ from rlm.model.base import Noun
 
 MAX_CONFIG_BYTES = 1024 * 1024
 MAX_NAME = 100
-"""Characters of a name that an error repeats."""
+"""Characters of a name in an error text."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
-_TELLING = re.compile(
+_SECRET_NAME = re.compile(
     r"auth|token|key|secret|passw|passphrase|pwd|credential|cookie|private|signature|dsn|connection"
     r"|(?:^|_)(?:pat|pin)(?:$|_)",
     re.IGNORECASE,
 )
 _WITH_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s/:@]{0,256}:(?P<password>[^\s/]{1,1024})@[^\s]*")
 _HARMLESS = frozenset({"accept", "accept-language", "content-type", "mcp-protocol-version", "user-agent"})
-"""Headers whose values are no secrets, and may stand in any text."""
+"""Headers with public values, which any text may contain."""
 
 _STDIO = frozenset({"stdio"})
 _HTTP = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
 _OTHER_HOSTS = frozenset({"alwaysAllow", "autoApprove", "description", "disabled", "timeout", "type"})
-"""Fields of these files that are read here (``type``, ``disabled``) or are other programs' own and mean nothing."""
+"""Fields that are read elsewhere (``type``, ``disabled``), or that belong to other programs and have no effect."""
 
 HeadersCallable: TypeAlias = Callable[[], Mapping[str, str]]
 
 
 class MCPLimits(Noun):
-    """What one server may take. Times are seconds.
+    """Limits of one server. Times are in seconds.
 
-    - ``connect_seconds``: to start or reach it, agree on a protocol and read its lists.
-    - ``answer_seconds``: for a prompt, a resource, or one page of a list.
-    - ``reconnect_seconds``: that a call waits for a connection which was lost.
-    - ``ping_seconds``: between two questions whether a server over HTTP is still there.
-    - ``close_seconds``: that a process has to end by itself before its group is killed.
-    - ``max_message_bytes``: of one message from it.
-    - ``max_items``: of its tools, of its prompts and of its resources; what is more is left out, with a finding.
-    - ``max_pages``: of one list.
-    - ``max_content_bytes``: of a prompt or a resource that the host asks for.
+    - ``connect_seconds``: limit to start or reach the server, agree on a protocol and read its lists.
+    - ``answer_seconds``: limit of a prompt, a resource, or one page of a list.
+    - ``reconnect_seconds``: time that a call waits for a lost connection.
+    - ``ping_seconds``: time between two pings of a server over HTTP.
+    - ``close_seconds``: time for a process to end by itself before its group is killed.
+    - ``max_message_bytes``: bytes of one message from the server.
+    - ``max_items``: number of its tools, of its prompts and of its resources; a finding reports items left out.
+    - ``max_pages``: pages of one list.
+    - ``max_content_bytes``: bytes of a prompt or a resource that the host reads.
     """
 
     connect_seconds: float = Field(default=30.0, gt=0, le=600)
@@ -76,9 +76,9 @@ class MCPLimits(Noun):
 
 
 class StdioServer(Noun):
-    """A program that is started and spoken to over its standard input and output.
+    """A server as a program; messages pass over its standard input and output.
 
-    It gets ``HOME``, ``LOGNAME``, ``PATH``, ``SHELL``, ``TERM`` and ``USER`` of this environment, and ``env``.
+    The program gets ``HOME``, ``LOGNAME``, ``PATH``, ``SHELL``, ``TERM`` and ``USER`` of this environment, and ``env``.
     """
 
     command: str = Field(min_length=1)
@@ -88,20 +88,23 @@ class StdioServer(Noun):
 
     @property
     def place(self) -> str:
-        """What errors and reprs call it."""
+        """Return the name of the server in errors and reprs."""
         return self.command
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Values that nothing from it may hold: those of ``env`` whose names tell that they are secret, URLs
-        in ``env`` and ``args`` that have a password, these passwords, and what follows ``--token`` and the like."""
+        """Return the values that are removed from all text of the server.
+
+        These are values of ``env`` with secret names (for example ``API_KEY``), URLs with a password in ``env`` and
+        ``args``, these passwords, and the value after an option such as ``--token``.
+        """
         env = {name: value.get_secret_value() for name, value in self.env.items()}
-        values = [value for name, value in env.items() if _TELLING.search(name)]
+        values = [value for name, value in env.items() if _SECRET_NAME.search(name)]
         for option, argument in zip(("", *self.args), self.args, strict=False):
             name, _, value = argument.partition("=")
-            if value and name.startswith("-") and _TELLING.search(name):
+            if value and name.startswith("-") and _SECRET_NAME.search(name):
                 values.append(value)
-            elif option.startswith("-") and "=" not in option and _TELLING.search(option):
+            elif option.startswith("-") and "=" not in option and _SECRET_NAME.search(option):
                 values.append(argument)
         for value in (*env.values(), *self.args):
             for url in _WITH_PASSWORD.finditer(value):
@@ -110,9 +113,9 @@ class StdioServer(Noun):
 
 
 class HTTPServer(Noun):
-    """A server at an address, spoken to over streamable HTTP.
+    """A server at an address, over streamable HTTP.
 
-    ``headers`` go with every request to it and nowhere else; a callable is asked anew for each request.
+    ``headers`` go with every request to this server and to no other address. A callable runs before each request.
     """
 
     url: str = Field(repr=False)
@@ -125,22 +128,24 @@ class HTTPServer(Noun):
             parts = urlsplit(value)
             _ = parts.port
         except ValueError:
-            raise ValueError("this is no URL") from None
+            raise ValueError("the value is not a URL") from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("a URL that begins with http:// or https:// is wanted")
         return value
 
     @property
     def place(self) -> str:
-        """The URL without what may be secret in it: user, password and query."""
+        """Return the URL without its secret parts: user, password and query."""
         parts = urlsplit(self.url)
         port = f":{parts.port}" if parts.port else ""
         return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Values that nothing which comes from it may hold: of headers, and what is in the URL. Those of a callable's
-        headers become known when it is asked."""
+        """Return the values that are removed from all text of the server: those of its headers and its URL.
+
+        The values of a callable are added later, when it returns them.
+        """
         parts = urlsplit(self.url)
         values = [unquote(parts.password or ""), *(value for _, value in parse_qsl(parts.query))]
         if isinstance(self.headers, Mapping):
@@ -148,18 +153,18 @@ class HTTPServer(Noun):
         return tuple(values)
 
     async def headers_now(self) -> dict[str, str]:
-        """The headers of the next request."""
+        """Return the headers of the next request."""
         if isinstance(self.headers, Mapping):
             return {name: value.get_secret_value() for name, value in self.headers.items()}
-        said: Any = self.headers()
-        return dict(await said if inspect.isawaitable(said) else said)
+        headers: Any = self.headers()
+        return dict(await headers if inspect.isawaitable(headers) else headers)
 
 
 ServerConfig: TypeAlias = StdioServer | HTTPServer
 
 
 def secrets_of(headers: Mapping[str, str]) -> list[str]:
-    """What headers hold that is secret: their values, the credentials after a scheme, the password of Basic ones."""
+    """Return the secrets in headers: values, credentials after a scheme, and the password of a Basic header."""
     values = []
     for name, value in headers.items():
         if name.lower() in _HARMLESS:
@@ -173,38 +178,47 @@ def secrets_of(headers: Mapping[str, str]) -> list[str]:
 
 
 def checked_name(name: Any) -> str:
-    """The host's name for a server. Raises: ConfigurationError ``invalid_server``."""
+    """Check the host's name for a server and return it.
+
+    Raises:
+        ConfigurationError: ``invalid_server``.
+    """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ConfigurationError(
             "invalid_server",
-            f"{name!r} is no name for a server: 1 to 64 letters, digits, '_', '.' and '-' are wanted",
+            f"{name!r} is not a server name: use 1 to 64 letters, digits, '_', '.' and '-'",
             {"server": str(name)[:100]},
         )
     return name
 
 
-def server_of(name: str, given: Any) -> ServerConfig:
-    """The configuration of one server.
+def server_of(name: str, raw: Any) -> ServerConfig:
+    """Check the configuration of one server and return it.
 
-    Raises: ConfigurationError ``invalid_server``, ``unknown_field``, ``unsupported_transport``, ``invalid_field``.
+    Args:
+        name: the host's name for the server.
+        raw: a mapping with ``command`` or ``url``, or a configuration.
+
+    Raises:
+        ConfigurationError: ``invalid_server``, ``unknown_field``, ``unsupported_transport``, ``invalid_field``.
     """
-    if isinstance(given, StdioServer | HTTPServer):
-        return given
-    if not isinstance(given, Mapping):
-        key = "url" if isinstance(given, str) and given.startswith(("http://", "https://")) else "command"
-        hint = f": write {{{key!r}: ...}}" if isinstance(given, str) else ""
-        raise _invalid(name, f"a mapping with 'command' or 'url' is wanted, not {type(given).__name__}{hint}")
-    kind = given.get("type", given.get("transport"))
-    if ("command" in given) == ("url" in given):
-        raise _invalid(name, _without_address(given))
-    _check_types(name, given)
-    noun: type[ServerConfig] = StdioServer if "command" in given else HTTPServer
-    wanted = _STDIO if noun is StdioServer else _HTTP
-    if kind is not None and kind not in wanted:
+    if isinstance(raw, StdioServer | HTTPServer):
+        return raw
+    if not isinstance(raw, Mapping):
+        key = "url" if isinstance(raw, str) and raw.startswith(("http://", "https://")) else "command"
+        hint = f": write {{{key!r}: ...}}" if isinstance(raw, str) else ""
+        raise _invalid(name, f"a mapping with 'command' or 'url' is wanted, not {type(raw).__name__}{hint}")
+    kind = raw.get("type", raw.get("transport"))
+    if ("command" in raw) == ("url" in raw):
+        raise _invalid(name, _without_address(raw))
+    _check_types(name, raw)
+    noun: type[ServerConfig] = StdioServer if "command" in raw else HTTPServer
+    transports = _STDIO if noun is StdioServer else _HTTP
+    if kind is not None and kind not in transports:
         key = "command" if noun is StdioServer else "url"
-        what = f"type {kind!r} does not go with {key!r}; {min(wanted)!r} does"
-        raise ConfigurationError("unsupported_transport", f"server {name!r}: {what}", {"server": name})
-    fields = {key: value for key, value in given.items() if key not in _OTHER_HOSTS and key != "transport"}
+        reason = f"type {kind!r} does not go with {key!r}; {min(transports)!r} does"
+        raise ConfigurationError("unsupported_transport", f"server {name!r}: {reason}", {"server": name})
+    fields = {key: value for key, value in raw.items() if key not in _OTHER_HOSTS and key != "transport"}
     for key in fields:
         if key not in noun.model_fields:
             hint = did_you_mean(str(key), noun.model_fields)
@@ -219,8 +233,11 @@ def server_of(name: str, given: Any) -> ServerConfig:
 
 
 class Configurations(dict[str, ServerConfig]):
-    """The servers of a configuration by name; ``problems`` are the entries that cannot be used, by the name they have
-    there, and ``renamed`` says which name was made of one that is not plain."""
+    """The servers of a configuration by name.
+
+    ``problems`` has the unusable entries by their original name. ``renamed`` maps an original name to the plain name
+    that replaces it: for example, ``My Slack`` to ``My_Slack``.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -228,27 +245,27 @@ class Configurations(dict[str, ServerConfig]):
         self.renamed: dict[str, str] = {}
 
 
-def _without_address(given: Mapping[str, Any]) -> str:
-    """The words for a configuration with both addresses, or with none: which key is probably misspelt."""
-    if "command" in given:
+def _without_address(raw: Mapping[str, Any]) -> str:
+    """Return the error text for a configuration with both addresses or none, with a probably misspelt key."""
+    if "command" in raw:
         return "either 'command' or 'url' is wanted, not both"
-    for key in given:
+    for key in raw:
         close = nearest(key, ("command", "url"), 1)
         if close and key not in _OTHER_HOSTS:
             return f"either 'command' or 'url' is wanted; no such field {str(key)!r}; did you mean {close[0]!r}?"
     return "either 'command' or 'url' is wanted"
 
 
-def _check_types(name: str, given: Mapping[str, Any]) -> None:
-    """Raise where ``args`` or ``env`` is of the wrong type, in words of a configuration file."""
-    args = given.get("args", ())
+def _check_types(name: str, raw: Mapping[str, Any]) -> None:
+    """Raise if ``args`` or ``env`` has the wrong type. The error uses the terms of a configuration file."""
+    args = raw.get("args", ())
     if isinstance(args, str):
-        what = '\'args\' is a list of strings, not one string; write each argument by itself: ["-y", "name"]'
-        raise ConfigurationError("invalid_field", f"server {name!r}: {what}", {"server": name, "field": "args"})
+        reason = '\'args\' is a list of strings, not one string; write each argument by itself: ["-y", "name"]'
+        raise ConfigurationError("invalid_field", f"server {name!r}: {reason}", {"server": name, "field": "args"})
     if not isinstance(args, list | tuple) or not all(isinstance(each, str) for each in args):
-        what = f"'args' is a list of strings, not {_shape(args)}; a number is written in quotes"
-        raise ConfigurationError("invalid_field", f"server {name!r}: {what}", {"server": name, "field": "args"})
-    env = given.get("env", {})
+        reason = f"'args' is a list of strings, not {_shape(args)}; a number is written in quotes"
+        raise ConfigurationError("invalid_field", f"server {name!r}: {reason}", {"server": name, "field": "args"})
+    env = raw.get("env", {})
     if not isinstance(env, Mapping) or not all(isinstance(each, str | SecretStr) for each in env.values()):
         wrong = (
             next((key for key, each in env.items() if not isinstance(each, str | SecretStr)), None)
@@ -256,8 +273,8 @@ def _check_types(name: str, given: Mapping[str, Any]) -> None:
             else None
         )
         where = "" if wrong is None else f" ({str(wrong)[:MAX_NAME]!r} is none)"
-        what = f"'env' is an object whose values are strings{where}; a number is written in quotes"
-        raise ConfigurationError("invalid_field", f"server {name!r}: {what}", {"server": name, "field": "env"})
+        reason = f"'env' is an object whose values are strings{where}; a number is written in quotes"
+        raise ConfigurationError("invalid_field", f"server {name!r}: {reason}", {"server": name, "field": "env"})
 
 
 def _shape(value: Any) -> str:
@@ -266,94 +283,99 @@ def _shape(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def servers_of(given: Any, *, strict: bool = True, path: Path | None = None) -> Configurations:
-    """The configurations of a mapping ``{name: configuration}``, or of ``{"mcpServers": {...}}``; what is marked
-    ``disabled`` is left out.
+def servers_of(raw: Any, *, strict: bool = True, path: Path | None = None) -> Configurations:
+    """Return the configurations of a mapping, without its ``disabled`` entries.
 
     Args:
-        strict: whether one entry that cannot be used is an error. Else it is one of ``problems``, and a name with other
-            characters than a server's may have gets ``_`` in their place.
-        path: the file that it was read from; variables of the environment are filled in.
+        raw: ``{name: configuration}``, or ``{"mcpServers": {name: configuration}}``.
+        strict: whether one unusable entry is an error. Otherwise it becomes one of ``problems``, and ``_`` replaces the
+            characters that a server's name cannot have.
+        path: the file of the mapping; variables of the environment are then filled in.
 
-    Raises: ConfigurationError, as ``server_of``; the first problem, where no entry can be used.
+    Raises:
+        ConfigurationError: as ``server_of``; the first problem, if no entry is usable.
     """
     for key in ("mcpServers", "servers"):
-        if isinstance(given, Mapping) and set(given) == {key}:
-            given = given[key]
-    if not isinstance(given, Mapping):
-        hint = "; a file is read by rlm.load_mcp_config(path)" if isinstance(given, str | PurePath) else ""
-        what = f"an MCPClient or {{name: configuration}} is wanted, not {type(given).__name__}{hint}"
-        raise ConfigurationError("invalid_server", what)
-    if {"command", "url"} & set(given) and not all(isinstance(value, Mapping) for value in given.values()):
+        if isinstance(raw, Mapping) and set(raw) == {key}:
+            raw = raw[key]
+    if not isinstance(raw, Mapping):
+        hint = "; a file is read by rlm.load_mcp_config(path)" if isinstance(raw, str | PurePath) else ""
+        reason = f"an MCPClient or {{name: configuration}} is wanted, not {type(raw).__name__}{hint}"
+        raise ConfigurationError("invalid_server", reason)
+    if {"command", "url"} & set(raw) and not all(isinstance(value, Mapping) for value in raw.values()):
         raise ConfigurationError("invalid_server", "a server needs a name of the host's: write {'files': {...}}")
-    found = Configurations()
-    for name, value in given.items():
+    servers = Configurations()
+    for name, value in raw.items():
         if isinstance(value, Mapping) and value.get("disabled") is True:
             continue
         try:
-            plain = checked_name(name) if strict else _plain_name(name, given)
-            found[plain] = server_of(plain, value if path is None else _filled_in(value, path))
+            plain = checked_name(name) if strict else _plain_name(name, raw)
+            servers[plain] = server_of(plain, value if path is None else _filled_in(value, path))
         except ConfigurationError as problem:
             if strict:
                 raise
-            found.problems[str(name)[:MAX_NAME]] = problem
+            servers.problems[str(name)[:MAX_NAME]] = problem
         else:
             if plain != name:
-                found.renamed[name] = plain
-    if found.problems and not found:
-        raise next(iter(found.problems.values()))
-    return found
+                servers.renamed[name] = plain
+    if servers.problems and not servers:
+        raise next(iter(servers.problems.values()))
+    return servers
 
 
 def _plain_name(name: Any, names: Mapping[Any, Any]) -> str:
-    """The name, or one made of it that no other server has. Raises: ConfigurationError ``invalid_server``."""
+    """Return the name, or a plain name made of it that no other server has.
+
+    Raises:
+        ConfigurationError: ``invalid_server``.
+    """
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name.strip()).lstrip("_.-") if isinstance(name, str) else name
     if plain == name:
         return checked_name(name)
     rivals = [other for other in names if isinstance(other, str) and other != name]
     if any(re.sub(r"[^A-Za-z0-9_.-]+", "_", other.strip()).lstrip("_.-") == plain for other in rivals):
-        what = f"{name!r} would be called {plain!r} here, as another server; give it a name of letters and digits"
-        raise ConfigurationError("invalid_server", what, {"server": name[:MAX_NAME]})
+        reason = f"{name!r} would be called {plain!r} here, as another server; give it a name of letters and digits"
+        raise ConfigurationError("invalid_server", reason, {"server": name[:MAX_NAME]})
     if not isinstance(plain, str) or not _NAME.fullmatch(plain):
         return checked_name(name)
     return plain
 
 
 def load_mcp_config(path: str | Path, *, strict: bool = False) -> dict[str, ServerConfig]:
-    """The servers of a JSON file in the ``mcpServers`` form, for ``Catalog.add_mcp``. Nothing is started.
+    """Return the servers of a JSON file in the ``mcpServers`` form, for ``Catalog.add_mcp``. No server is started.
 
-    ``${NAME}`` and ``${NAME:-default}`` in strings stand for environment variables, so that a secret need not lie
-    in the file.
+    ``${NAME}`` and ``${NAME:-default}`` in strings stand for environment variables, so that the file need not contain
+    a secret.
 
     Args:
         path: the file.
-        strict: whether one entry that cannot be used is an error. Else an ``RlmWarning`` names it, and the others are
-            returned; ``My Slack`` becomes ``My_Slack``.
+        strict: whether one unusable entry is an error. Otherwise an ``RlmWarning`` names it, and the other servers are
+            returned. For example, the name ``My Slack`` then becomes ``My_Slack``.
 
     Raises:
-        ConfigurationError: ``unreadable``; ``missing_variable`` and as ``server_of``, where ``strict`` or where no
-            entry can be used.
+        ConfigurationError: ``unreadable``; ``missing_variable`` and as ``server_of``, if ``strict`` is true or no
+            entry is usable.
     """
     path = checked_path("path", path)
     try:
-        given = json.loads(files.read(path, MAX_CONFIG_BYTES))
+        raw = json.loads(files.read(path, MAX_CONFIG_BYTES))
     except (FileError, ValueError, RecursionError) as problem:
-        said = problem.why if isinstance(problem, FileError) else str(problem).partition(": line")[0]
+        reason = problem.why if isinstance(problem, FileError) else str(problem).partition(": line")[0]
         place = f", line {problem.lineno}, column {problem.colno}" if isinstance(problem, json.JSONDecodeError) else ""
-        raise ConfigurationError("unreadable", f"{path}{place}: {said}", {"file": str(path)}) from None
-    if isinstance(given, Mapping):
-        given = next((given[key] for key in ("mcpServers", "servers") if isinstance(given.get(key), Mapping)), given)
-    found = servers_of(given, strict=strict, path=path)
-    for name, unusable in found.problems.items():
+        raise ConfigurationError("unreadable", f"{path}{place}: {reason}", {"file": str(path)}) from None
+    if isinstance(raw, Mapping):
+        raw = next((raw[key] for key in ("mcpServers", "servers") if isinstance(raw.get(key), Mapping)), raw)
+    servers = servers_of(raw, strict=strict, path=path)
+    for name, unusable in servers.problems.items():
         warn(f"{path}: server {name!r} is not used: {unusable.message}")
-    for name, plain in found.renamed.items():
+    for name, plain in servers.renamed.items():
         warn(f"{path}: server {name!r} is called {plain!r} here")
-    return dict(found)
+    return dict(servers)
 
 
 def _filled_in(value: Any, path: Path) -> Any:
     if isinstance(value, str):
-        return _VARIABLE.sub(lambda found: _variable(found, path), value)
+        return _VARIABLE.sub(lambda match: _variable(match, path), value)
     if isinstance(value, list):
         return [_filled_in(item, path) for item in value]
     if isinstance(value, dict):
@@ -361,21 +383,21 @@ def _filled_in(value: Any, path: Path) -> Any:
     return value
 
 
-def _variable(found: re.Match[str], path: Path) -> str:
-    value = os.environ.get(found["name"], found["default"])
+def _variable(match: re.Match[str], path: Path) -> str:
+    value = os.environ.get(match["name"], match["default"])
     if value is None:
         raise ConfigurationError(
-            "missing_variable", f"{path}: the environment has no {found['name']}", {"variable": found["name"]}
+            "missing_variable", f"{path}: the environment has no {match['name']}", {"variable": match["name"]}
         )
     return value
 
 
-def _invalid(name: str, what: str) -> ConfigurationError:
-    return ConfigurationError("invalid_server", f"server {name!r}: {what}", {"server": name})
+def _invalid(name: str, reason: str) -> ConfigurationError:
+    return ConfigurationError("invalid_server", f"server {name!r}: {reason}", {"server": name})
 
 
 def leaves(problem: BaseException) -> Iterator[BaseException]:
-    """The exceptions in a group, or the exception itself."""
+    """Yield the exceptions in a group, or the exception itself."""
     if isinstance(problem, BaseExceptionGroup):
         for inner in problem.exceptions:
             yield from leaves(inner)

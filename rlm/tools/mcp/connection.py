@@ -1,7 +1,7 @@
-"""A connection as it lives on its own event loop: made, followed, mended, and asked.
+"""One connection on its own event loop: it connects, follows changes, reconnects, and sends requests.
 
-Everything here runs on that loop. What others read of it (``listing``, ``connected``, ``problem``) is replaced and
-never changed.
+All of this code runs on that loop. Other threads read ``listing``, ``connected`` and ``problem``: these values are
+replaced and never changed in place.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from mcp.shared.exceptions import MCPError
 
 from rlm.errors import ToolError, did_you_mean, valid_text
 from rlm.model.message import Message
-from rlm.tools.mcp.codes import FORBIDDEN, REFUSED, TOO_LARGE, UNAUTHORIZED, UNREADABLE
 from rlm.tools.mcp.config import MCPLimits, ServerConfig, leaves
 from rlm.tools.mcp.content import ResourceContent, contents_of, messages_of, reason_of, value_of
 from rlm.tools.mcp.listing import ServerListing, ServerTool
+from rlm.tools.mcp.rescue import FORBIDDEN, REFUSED, TOO_LARGE, UNAUTHORIZED, UNREADABLE
 from rlm.tools.mcp.session import ServerSession, is_broken_off, is_fault, is_safe_again, line_of, opened
 from rlm.tools.result import RESULT_SECONDS
 from rlm.tools.schema import check_of
@@ -33,36 +33,38 @@ T = TypeVar("T")
 
 FIRST_WAIT, LONGEST_WAIT = 0.1, 30.0
 STABLE_SECONDS = 10.0
-"""A connection that lasted so long starts a new series of attempts when it breaks."""
+"""A connection that lasted this long starts a new series of attempts when it breaks."""
 
 LEAST_PAUSE = 0.1
-"""Seconds between two readings of a list that its server calls changed."""
+"""Least seconds between two reads of a changed list."""
 
-MAX_SAID = 800
+MAX_REASON = 800
 
 _log = logging.getLogger("rlm.mcp")
 
 
 def _path_hint(command: str) -> str:
-    """Return what to do about a command that was not found; empty for a path."""
+    """Return a remedy for a command that was not found; empty for a path."""
     if " " in command:
-        return "; a command is one program, and its arguments stand in 'args'"
+        return "; write one program as the command, and its arguments in 'args'"
     return "" if "/" in command or not command else "; install it, or write its whole path"
 
 
 class Connection:
     """One connection, from ``main`` to its end.
 
-    ``keep_trying``: whether it goes on where the very first attempt fails.
+    ``keep_trying``: whether to try again if the first attempt fails.
 
     Args:
         name: the host's name for the server.
-        listing: what the server offered when it was last asked.
-        told: called after each change of ``listing`` or ``connected``.
+        server: the configuration of the server.
+        limits: bounds of time and size.
+        listing: the latest listing of the server.
+        on_change: called after each change of ``listing`` or ``connected``.
     """
 
     def __init__(
-        self, name: str, server: ServerConfig, limits: MCPLimits, listing: ServerListing, told: Callable[[], None]
+        self, name: str, server: ServerConfig, limits: MCPLimits, listing: ServerListing, on_change: Callable[[], None]
     ) -> None:
         self.name, self.limits = name, limits
         self.listing = listing
@@ -71,29 +73,29 @@ class Connection:
         self.closing = False
         self.keep_trying = False
         self.opening: Future[None] = Future()
-        self.opening.set_running_or_notify_cancel()  # who waits for it cannot cancel it for others
+        self.opening.set_running_or_notify_cancel()  # one waiting caller cannot cancel it for the others
         self._server = server
         self._secrets = Secrets(server.secrets)
-        self._told = told
-        self._shown = (False, listing)
+        self._on_change = on_change
+        self._reported_state = (False, listing)
         self._session: ServerSession | None = None
         self._scope: anyio.CancelScope | None = None
         self._changed: anyio.Event
         self._kick: anyio.Event
 
-    # -- asking -------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------
 
-    async def called(self, tool: ServerTool, arguments: Mapping[str, Any], attempts: int) -> Any:
+    async def call(self, tool: ServerTool, arguments: Mapping[str, Any], attempts: int) -> Any:
         async def ask(session: ServerSession) -> Any:
             self._check_current(tool)
             return await session.call(tool.name, arguments)
 
-        result = await self.asked(ask, attempts)
+        result = await self.request(ask, attempts)
         if not isinstance(result, types.CallToolResult):
-            raise self._error("input_required", f"{tool.name} asks the user something, which no run answers")
+            raise self._error("input_required", f"{tool.name} asks the user for input, which no run can answer")
         if result.is_error:
-            said = self._clean(reason_of(result)) or "it gave no reason"
-            raise self._error("tool_failed", f"{tool.name}: {said}", tool=tool.unit.id)
+            reason = self._clean(reason_of(result)) or "it gave no reason"
+            raise self._error("tool_failed", f"{tool.name}: {reason}", tool=tool.unit.id)
         if tool.output_schema is not None:
             self._check_result(tool, result.structured_content)
         return value_of(result)
@@ -101,10 +103,10 @@ class Connection:
     def _check_current(self, tool: ServerTool) -> None:
         now = self.listing.tools.get(tool.name)
         if now is None:
-            raise self._error("tool_removed", f"it offers {tool.name} no more", tool=tool.unit.id)
+            raise self._error("tool_removed", f"it no longer offers {tool.name}", tool=tool.unit.id)
         if now.digest != tool.digest:
-            what = f"it changed {tool.name} since this run began; what was approved is not what would be called"
-            raise self._error("tool_changed", what, tool=tool.unit.id)
+            reason = f"it changed {tool.name} since this run began; the approval was for the earlier version"
+            raise self._error("tool_changed", reason, tool=tool.unit.id)
 
     def _check_result(self, tool: ServerTool, value: Any) -> None:
         problem = check_of(tool.output_schema, tool.unit.id).problem(value, RESULT_SECONDS)
@@ -112,7 +114,7 @@ class Connection:
             detail = {"tool": tool.unit.id, **problem.to_dict()}
             raise ToolError("invalid_result", f"{tool.unit.id}: result, {problem}", detail)
 
-    async def prompted(self, name: str, arguments: dict[str, str]) -> tuple[Message, ...]:
+    async def prompt(self, name: str, arguments: dict[str, str]) -> tuple[Message, ...]:
         prompt = self.listing.prompts.get(name)
         if prompt is None:
             hint = did_you_mean(name, self.listing.prompts)
@@ -120,12 +122,12 @@ class Connection:
         missing = [each for each in prompt.required if each not in arguments]
         unknown = [each for each in arguments if each not in prompt.arguments]
         if missing or unknown:
-            what = f"{missing[0]!r} is missing" if missing else f"there is no {unknown[0]!r}"
+            reason = f"{missing[0]!r} is missing" if missing else f"there is no {unknown[0]!r}"
             hint = did_you_mean(unknown[0], prompt.arguments) if unknown and not missing else ""
-            raise self._error("invalid_arguments", f"prompt {name}: {what}{hint}", prompt=name)
-        result = await self.asked(lambda session: session.prompt(name, arguments), 2)
+            raise self._error("invalid_arguments", f"prompt {name}: {reason}{hint}", prompt=name)
+        result = await self.request(lambda session: session.prompt(name, arguments), 2)
         if not isinstance(result, types.GetPromptResult):
-            raise self._error("input_required", f"prompt {name} asks the user something")
+            raise self._error("input_required", f"prompt {name} asks the user for input")
         return messages_of(result, self.limits.max_content_bytes, prompt.unit.id)
 
     async def read(self, name: str) -> tuple[ResourceContent, ...]:
@@ -134,33 +136,36 @@ class Connection:
             hint = did_you_mean(name, self.listing.resources)
             raise self._error("unknown_resource", f"it offers no resource {name!r}{hint}", resource=name)
         uri = known.uri if known is not None else name
-        result = await self.asked(lambda session: session.read(uri), 2)
+        result = await self.request(lambda session: session.read(uri), 2)
         if not isinstance(result, types.ReadResourceResult):
-            raise self._error("input_required", f"resource {name} asks the user something")
+            raise self._error("input_required", f"resource {name} asks the user for input")
         return contents_of(result, self.limits.max_content_bytes, known.unit.id if known is not None else uri)
 
-    async def asked(self, ask: Callable[[ServerSession], Awaitable[T]], attempts: int) -> T:
-        """An answer; asked for anew where that does nothing twice, or where ``attempts`` allow it."""
+    async def request(self, ask: Callable[[ServerSession], Awaitable[T]], attempts: int) -> T:
+        """Send a request and return its answer.
+
+        The request is repeated if the server certainly did not get it, or if ``attempts`` allow it.
+        """
         tried = 0
         while True:
-            session = await self._up()
+            session = await self._open_session()
             tried += 1
             try:
                 with secrets_in_logs(self._secrets):
                     return await ask(session)
             except MCPError as problem:
                 if not await self._is_fault(session, problem):
-                    raise self._answered(problem) from None
+                    raise self._error_of(problem) from None
                 if tried >= attempts + (2 if is_safe_again(problem) else 0):
-                    why = session.line.trouble or problem.message
-                    what = f"the line broke, and whether it did what was asked is not known: {why}"
-                    raise self._error("connection_lost", self._clean(what)) from None
-                await self._settled(session)
+                    cause = session.line.trouble or problem.message
+                    reason = f"the connection broke during the request, and the server may have done the work: {cause}"
+                    raise self._error("connection_lost", self._clean(reason)) from None
+                await self._wait_for_end(session)
             except pydantic.ValidationError:
-                raise self._error("invalid_result", "its answer is none that the protocol knows") from None
+                raise self._error("invalid_result", "its answer is not valid in the protocol") from None
 
     async def _is_fault(self, session: ServerSession, problem: Any) -> bool:
-        """Whether the line failed; otherwise the error is the server's answer."""
+        """Return whether the connection failed. Otherwise the error is the server's answer."""
         if not is_fault(problem):
             return False
         if session.over.is_set():
@@ -168,26 +173,26 @@ class Connection:
         there = session.is_process or await session.answers()
         return is_broken_off(problem) or not there
 
-    def _answered(self, problem: Any) -> ToolError:
-        """The error that a server gave as its answer."""
+    def _error_of(self, problem: Any) -> ToolError:
+        """Return the ToolError for a server's error answer."""
         if problem.code == TOO_LARGE or problem.message.startswith("SSE stream failed: Server-sent event exceeded"):
             limit = self.limits.max_message_bytes
             return self._error("result_too_large", f"its answer has more than {limit:,} bytes", limit=limit)
         if problem.code == types.REQUEST_TIMEOUT:
             return self._error("timeout", "it did not answer in time")
-        said = self._clean(problem.message)
+        message = self._clean(problem.message)
         if problem.code in (UNAUTHORIZED, FORBIDDEN):
             kind, status = ("unauthorized", 401) if problem.code == UNAUTHORIZED else ("forbidden", 403)
-            remedy = "its headers need credentials that hold" if status == 401 else "its credentials do not allow this"
-            return self._error(kind, f"{said}; {remedy}", status=status)
+            remedy = "set valid credentials in its headers" if status == 401 else "its credentials do not allow this"
+            return self._error(kind, f"{message}; {remedy}", status=status)
         if problem.code == UNREADABLE:
-            return self._error("invalid_result", said)
+            return self._error("invalid_result", message)
         if problem.code == REFUSED:
-            return self._error("mcp_error", said)
-        return self._error("mcp_error", f"it answered with error {problem.code}: {said}", code=problem.code)
+            return self._error("mcp_error", message)
+        return self._error("mcp_error", f"it answered with error {problem.code}: {message}", code=problem.code)
 
-    async def _up(self) -> ServerSession:
-        """The session, which is waited for where there is none."""
+    async def _open_session(self) -> ServerSession:
+        """Return the session. Wait for a new one if there is none."""
         self._kick.set()
         with anyio.move_on_after(self.limits.reconnect_seconds):
             while self._session is None or self._session.over.is_set():
@@ -196,16 +201,16 @@ class Connection:
                 await self._changed.wait()
             else:
                 return self._session
-        raise self._error("not_connected", self.problem or "the connection is being made anew")
+        raise self._error("not_connected", self.problem or "it is connecting again")
 
-    async def _settled(self, session: ServerSession) -> None:
-        """Wait until a session that is over is put away."""
+    async def _wait_for_end(self, session: ServerSession) -> None:
+        """Wait until a session that is over is removed."""
         with anyio.move_on_after(self.limits.reconnect_seconds):
             while self._session is session and session.over.is_set():
                 await self._changed.wait()
 
     def end(self) -> None:
-        """Begin to close, on the loop."""
+        """Start to close. The caller is on the loop."""
         self._kick.set()
         if self._session is not None:
             self._session.over.set()
@@ -215,24 +220,24 @@ class Connection:
     # -- the connection -----------------------------------------------------------------------------
 
     async def main(self) -> None:
-        """Connect, and connect anew where the connection breaks, until the end."""
+        """Connect, and reconnect after a failure, until ``end``."""
         with secrets_in_logs(self._secrets):
-            await self._kept()
+            await self._keep_connected()
 
-    async def _kept(self) -> None:
+    async def _keep_connected(self) -> None:
         self._changed, self._kick = anyio.Event(), anyio.Event()
         wait = FIRST_WAIT
         while True:
             began = anyio.current_time()
-            problem = await self._lived()
+            problem = await self._run_session()
             self._session = None
-            self._tell(connected=False, problem=problem)
+            self._publish(connected=False, problem=problem)
             if not self.opening.done():
                 self.opening.set_exception(self._error("not_connected", problem))
                 if not self.keep_trying:
                     break
             if self.closing:
-                self._tell(connected=False, problem="it was closed")
+                self._publish(connected=False, problem="it was closed")
                 break
             wait = FIRST_WAIT if anyio.current_time() - began > STABLE_SECONDS else min(2 * wait, LONGEST_WAIT)
             self._kick = anyio.Event()
@@ -240,28 +245,28 @@ class Connection:
                 await self._kick.wait()
         self.closing = True
 
-    async def _lived(self) -> str:
-        """Connect and stay connected; why that came to an end."""
+    async def _run_session(self) -> str:
+        """Connect and stay connected. Return the reason for the end."""
         line = line_of(self._server)
         session = ServerSession(self.name, self.limits, line, self._secrets)
         deadline = anyio.current_time() + self.limits.connect_seconds
         with anyio.CancelScope(deadline=deadline) as self._scope:
             try:
                 async with opened(self._server, session):
-                    self.listing = await session.listed(self.listing)
+                    self.listing = await session.list_all(self.listing)
                     self._scope.deadline = math.inf
-                    await self._stayed(session)
+                    await self._follow_session(session)
                     self._scope.deadline = anyio.current_time() + self.limits.close_seconds
-            except Exception as problem:  # noqa: BLE001 - whatever the SDK or a server brings about
-                return self._described(problem, line)
+            except Exception as problem:  # noqa: BLE001 - the SDK or a server may cause any exception
+                return self._describe_end(problem, line)
         if self._scope.cancelled_caught and not self.closing and not self.connected:
-            return self._described(TimeoutError(f"no answer within {self.limits.connect_seconds:g} s"), line)
-        return self._described(None, line)
+            return self._describe_end(TimeoutError(f"no answer within {self.limits.connect_seconds:g} s"), line)
+        return self._describe_end(None, line)
 
-    async def _stayed(self, session: ServerSession) -> None:
+    async def _follow_session(self, session: ServerSession) -> None:
         """Follow the server's changes until the session is over."""
         self._session = session
-        self._tell(connected=True, problem="")
+        self._publish(connected=True, problem="")
         if not self.opening.done():
             self.opening.set_result(None)
         async with anyio.create_task_group() as tasks:
@@ -269,60 +274,61 @@ class Connection:
             if not session.is_process:
                 tasks.start_soon(session.ping)
             if session.is_modern:
-                tasks.start_soon(session.hear)
+                tasks.start_soon(session.listen)
             await session.over.wait()
             tasks.cancel_scope.cancel()
         self._session = None
-        self._tell(connected=False, problem=session.line.trouble or "the connection broke")
+        self._publish(connected=False, problem=session.line.trouble or "the connection broke")
 
     async def _follow(self, session: ServerSession) -> None:
-        """Read the lists anew when they changed; not faster than that takes."""
+        """Read the lists again after a change. The pause is at least as long as a read."""
         while True:
             await session.stale.wait()
             began = anyio.current_time()
             try:
-                await self.relisted(session)
+                await self.refresh(session)
             except MCPError:
                 if not await session.answers():
                     return
             await anyio.sleep(max(LEAST_PAUSE, anyio.current_time() - began))
 
-    async def relisted(self, session: ServerSession) -> ServerListing:
-        listing = await session.listed(self.listing)
+    async def refresh(self, session: ServerSession) -> ServerListing:
+        """Read the lists, store them and return the listing."""
+        listing = await session.list_all(self.listing)
         if listing != self.listing:
             self.listing = listing
-            self._tell(connected=self.connected, problem=self.problem)
+            self._publish(connected=self.connected, problem=self.problem)
         return listing
 
-    def _tell(self, *, connected: bool, problem: str) -> None:
-        """Let everybody know."""
+    def _publish(self, *, connected: bool, problem: str) -> None:
+        """Store the state and notify listeners and waiting requests."""
         self.connected, self.problem = connected, problem
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
-        if self._shown != (connected, self.listing):
-            self._shown = (connected, self.listing)
-            self._told()
+        if self._reported_state != (connected, self.listing):
+            self._reported_state = (connected, self.listing)
+            self._on_change()
 
-    # -- words --------------------------------------------------------------------------------------
+    # -- errors -------------------------------------------------------------------------------------
 
-    def _described(self, problem: BaseException | None, line: Any) -> str:
-        """Why a connection could not be made or ended, in words without secrets."""
-        said = []
+    def _describe_end(self, problem: BaseException | None, line: Any) -> str:
+        """Return the reason why a connection failed or ended, without secrets."""
+        reasons = []
         if problem is not None:
             first = next(leaves(problem))
             if isinstance(first, FileNotFoundError):
                 command = str(first.filename or self._server.place)
-                said.append(f"{command} was not found{_path_hint(command)}")
+                reasons.append(f"{command} was not found{_path_hint(command)}")
             else:
                 text = str(first).strip()
                 where = f"{self._server.place}: " if text.startswith("Connect") else ""
-                said.append(where + (text.splitlines()[0] if text else type(first).__name__))
-        if line.last_words:
-            said.append(line.last_words)
-        return self._clean("; ".join(said) or "the connection ended")
+                reasons.append(where + (text.splitlines()[0] if text else type(first).__name__))
+        if line.end_reason:
+            reasons.append(line.end_reason)
+        return self._clean("; ".join(reasons) or "the connection ended")
 
     def _clean(self, text: str) -> str:
-        return valid_text(str(self._secrets.scrub(text)))[:MAX_SAID]
+        return valid_text(str(self._secrets.scrub(text)))[:MAX_REASON]
 
-    def _error(self, kind: str, what: str, **detail: Any) -> ToolError:
-        return ToolError(kind, f"MCP server {self.name!r}: {what}", {"server": self.name, **detail})
+    def _error(self, kind: str, reason: str, **detail: Any) -> ToolError:
+        return ToolError(kind, f"MCP server {self.name!r}: {reason}", {"server": self.name, **detail})

@@ -1,4 +1,4 @@
-"""What a server's answer holds, as values: text stays text, what is none is described and never inlined."""
+"""Values of a server's answers. Text stays text; images, sound and files are described and never inlined."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MAX_LINK_TEXT = 500
 MAX_KIND = 40
 KINDS = frozenset({"text", "image", "audio", "resource_link", "resource"})
 LEFT_OUT = "rlm.left_out"
-"""The field of ``_meta`` that says which blocks were left out; a server's own field of this name is removed."""
+"""The field of ``_meta`` that lists the omitted blocks; a server's own field of this name is removed."""
 
 _BLOCK: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(types.ContentBlock)
 
 
 @dataclass(frozen=True)
 class ResourceContent:
-    """A part of a resource that was read: ``text``, or ``data`` where it is none."""
+    """A part of a resource: ``text``, or ``data`` if it is not text."""
 
     uri: str
     mime_type: str
@@ -37,16 +37,16 @@ class ResourceContent:
 
 
 def usable_blocks(raw: dict[str, Any]) -> dict[str, Any]:
-    """A raw result without the blocks that this client cannot use; ``_meta`` says which they were.
+    """Return a raw result without the blocks that this client cannot use. ``_meta`` lists them.
 
-    The same for the messages of a prompt, where a note stands in the place of such a block.
+    In the messages of a prompt, a note replaces such a block.
     """
     left_out: list[dict[str, str]] = []
     result = dict(raw)
     if isinstance(raw.get("content"), list):
         result["content"] = [block for block in raw["content"] if _is_usable(block, left_out)]
         if left_out and not result["content"] and raw.get("structuredContent") is None:
-            return raw  # nothing of it can be used: it is no result
+            return raw  # no block is usable: there is no result
     if isinstance(raw.get("messages"), list):
         result["messages"] = [_with_usable_content(message) for message in raw["messages"]]
     meta = {name: value for name, value in _mapping(raw.get("_meta")).items() if name != LEFT_OUT}
@@ -69,8 +69,8 @@ def _unusable(block: Any) -> dict[str, str]:
     if isinstance(block, dict) and UNREADABLE_ROW in block:
         return {"type": "unknown", "why": str(block[UNREADABLE_ROW])}
     kind = kind[:MAX_KIND] if isinstance(kind, str) else "unknown"
-    why = "a field of it is missing or wrong" if kind in KINDS else "this type of content is not known here"
-    return {"type": kind, "why": why}
+    reason = "a field of it is missing or wrong" if kind in KINDS else "this type of content is not known here"
+    return {"type": kind, "why": reason}
 
 
 def _with_usable_content(message: Any) -> Any:
@@ -88,17 +88,20 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def value_of(result: types.CallToolResult) -> Any:
-    """The value of a tool's result, as JSON data.
+    """Return the value of a tool's result, as JSON data.
 
-    Structured content where the server gave it, else its text. Where there is more, ``{"result": ...}`` with:
+    The value is the structured content, or the text if there is none. A result with more content becomes
+    ``{"result": ...}`` with these fields:
 
-    - ``text``: text blocks beside structured content, without those that repeat a part of it.
-    - ``attachments``: images, sound and resources, which are described.
-    - ``left_out``: blocks that could not be used, each with ``type`` and ``why``.
+    - ``text``: text blocks that do not repeat a part of the structured content.
+    - ``attachments``: descriptions of images, sound and resources.
+    - ``left_out``: unusable blocks, each with ``type`` and ``why``.
+
+    For example, one text block ``4`` gives ``"4"``.
     """
     structured = result.structured_content
     beside = _not_repeated(result.content, structured) if structured is not None else ""
-    attachments = [described(block) for block in result.content if not isinstance(block, types.TextContent)]
+    attachments = [describe(block) for block in result.content if not isinstance(block, types.TextContent)]
     more = {"text": beside, "attachments": attachments, "left_out": _mapping(result.meta).get(LEFT_OUT)}
     more = {name: value for name, value in more.items() if value}
     main = structured if structured is not None else text_of(result.content)
@@ -106,15 +109,15 @@ def value_of(result: types.CallToolResult) -> Any:
 
 
 def reason_of(result: types.CallToolResult) -> str:
-    """What a failed result says: its text, else its structured content; empty where there is neither."""
-    said = text_of(result.content).strip()
-    if said or result.structured_content is None:
-        return said
+    """Return the text of a failed result, or its structured content as JSON; empty if it has neither."""
+    text = text_of(result.content).strip()
+    if text or result.structured_content is None:
+        return text
     return json.dumps(result.structured_content, ensure_ascii=False, default=str)
 
 
 def _not_repeated(blocks: list[Any], structured: Any) -> str:
-    """The text blocks that say something which the structured content does not."""
+    """Return the text blocks that do not repeat the structured content."""
     texts = [block.text for block in blocks if isinstance(block, types.TextContent) and block.text.strip()]
     if not texts:
         return ""
@@ -124,7 +127,7 @@ def _not_repeated(blocks: list[Any], structured: Any) -> str:
 
 
 def _parts(structured: Any) -> Iterator[Any]:
-    """Structured content, what is in it, and what is in that: servers repeat the whole, a field, or item by item."""
+    """Yield structured content and two levels of its parts: servers repeat the whole, a field, or each item."""
     yield structured
     for part in _inside(structured):
         yield part
@@ -147,23 +150,23 @@ def _key_of_text(text: str) -> str | None:
 
 
 def text_of(blocks: list[Any]) -> str:
-    """The text of all blocks that are text."""
+    """Return the text of all text blocks."""
     return "\n".join(block.text for block in blocks if isinstance(block, types.TextContent))
 
 
-def described(block: Any) -> dict[str, Any]:
-    """A block that is no plain text, as data: what it is, its size and digest; the text of a text resource."""
+def describe(block: Any) -> dict[str, Any]:
+    """Return data about a block that is not plain text: its type, size and digest, or the text of a text resource."""
     if isinstance(block, types.ImageContent | types.AudioContent):
-        return {"type": block.type, "mime_type": block.mime_type, **_weighed(block.data)}
+        return {"type": block.type, "mime_type": block.mime_type, **_measure(block.data)}
     if isinstance(block, types.ResourceLink):
         about = {"type": block.type, "uri": block.uri, "name": block.name, "mime_type": block.mime_type or ""}
         return {**about, "description": (block.description or "")[:MAX_LINK_TEXT]}
     resource = block.resource
     about = {"type": "resource", "uri": str(resource.uri), "mime_type": resource.mime_type or ""}
-    return {**about, **({"text": resource.text} if hasattr(resource, "text") else _weighed(resource.blob))}
+    return {**about, **({"text": resource.text} if hasattr(resource, "text") else _measure(resource.blob))}
 
 
-def _weighed(encoded: str) -> dict[str, Any]:
+def _measure(encoded: str) -> dict[str, Any]:
     try:
         data = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
@@ -172,31 +175,39 @@ def _weighed(encoded: str) -> dict[str, Any]:
 
 
 def messages_of(result: types.GetPromptResult, limit: int, subject: str) -> tuple[Message, ...]:
-    """A prompt's messages; what is no text in them is described. Raises: ToolError ``result_too_large``."""
+    """Return a prompt's messages. Content that is not text is described.
+
+    Raises:
+        ToolError: ``result_too_large``.
+    """
     messages = tuple(
         Message(role=message.role, content=_as_text(message.content).encode("utf-8", "replace").decode())
         for message in result.messages
     )
-    bounded(sum(len(message.content.encode()) for message in messages), limit, subject)
+    check_size(sum(len(message.content.encode()) for message in messages), limit, subject)
     return messages
 
 
 def _as_text(block: Any) -> str:
     if isinstance(block, types.TextContent):
         return block.text
-    about = described(block)
+    about = describe(block)
     return str(about["text"]) if "text" in about else "[" + ", ".join(f"{k}: {v}" for k, v in about.items()) + "]"
 
 
 def contents_of(result: types.ReadResourceResult, limit: int, subject: str) -> tuple[ResourceContent, ...]:
-    """A resource's parts. Raises: ToolError ``result_too_large``, ``invalid_result``."""
+    """Return the parts of a resource.
+
+    Raises:
+        ToolError: ``result_too_large``, ``invalid_result``.
+    """
     size = sum(
         len(part.text.encode("utf-8", "replace"))
         if isinstance(part, types.TextResourceContents)
         else len(part.blob) * 3 // 4
         for part in result.contents
     )
-    bounded(size, limit, subject)
+    check_size(size, limit, subject)
     return tuple(_content(part, subject) for part in result.contents)
 
 
@@ -207,11 +218,11 @@ def _content(part: Any, subject: str) -> ResourceContent:
     try:
         return ResourceContent(uri, mime_type, data=base64.b64decode(part.blob, validate=True))
     except (binascii.Error, ValueError):
-        raise ToolError("invalid_result", f"{subject}: what it gave as base64 is none", {"unit": subject}) from None
+        raise ToolError("invalid_result", f"{subject}: its data is not valid base64", {"unit": subject}) from None
 
 
-def bounded(size: int, limit: int, subject: str) -> None:
-    """Raise where something is over its limit of bytes."""
+def check_size(size: int, limit: int, subject: str) -> None:
+    """Raise ToolError ``result_too_large`` if the size is over the limit, in bytes."""
     if size > limit:
-        what = f"{subject}: {size:,} bytes; at most {limit:,} are allowed"
-        raise ToolError("result_too_large", what, {"unit": subject, "bytes": size, "limit": limit})
+        message = f"{subject}: {size:,} bytes; at most {limit:,} are allowed"
+        raise ToolError("result_too_large", message, {"unit": subject, "bytes": size, "limit": limit})

@@ -1,7 +1,7 @@
 """The event loop of one connection, in a daemon thread of its own.
 
-A connection outlives the loops of the runs that use it, and a server that floods us keeps nobody's loop busy but its
-own. Any loop may call into it, and a call that is cancelled there is cancelled here.
+A connection outlives the loops of the runs that use it. A server that floods its connection keeps only this loop busy.
+Any loop may call functions on it, and a cancelled caller cancels its call here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Gone(Exception):
 
 
 class Home:
-    """A loop that runs ``main`` and ends with it; what was called into it and still runs then is cancelled."""
+    """A loop that runs ``main`` and ends with it. Calls that still run at the end are cancelled."""
 
     def __init__(self, name: str, main: Callable[[], Awaitable[None]]) -> None:
         ready: Future[BlockingPortal] = Future()
@@ -36,11 +36,15 @@ class Home:
 
     @property
     def here(self) -> bool:
-        """Whether this process has the loop."""
+        """Return whether this process has the loop: False in a fork."""
         return self._process == os.getpid()
 
     async def call(self, function: Callable[..., Awaitable[T]], *args: Any) -> T:
-        """The value of ``await function(*args)`` over there. Raises: what it raises; Gone."""
+        """Run ``await function(*args)`` on the loop and return its value.
+
+        Raises:
+            Gone: the loop has ended. Exceptions of ``function`` are raised too.
+        """
         if not self.here:
             raise Gone
         try:
@@ -52,17 +56,17 @@ class Home:
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if future.cancelled() and (task is None or not task.cancelling()):
-                raise Gone from None  # it was cancelled over there, not here
+                raise Gone from None  # the loop cancelled it, not the caller
             raise
 
-    def tell(self, function: Callable[[], None]) -> None:
-        """Have something done over there, without waiting; nothing happens where the loop has ended."""
+    def post(self, function: Callable[[], None]) -> None:
+        """Start a function on the loop, and return at once. It has no effect after the end of the loop."""
         with contextlib.suppress(RuntimeError):
             if self.here:
                 self._portal.start_task_soon(function)
 
     def join(self, seconds: float) -> bool:
-        """Wait for the end; whether it came."""
+        """Wait at most ``seconds`` for the end of the thread, and return whether it ended."""
         if not self.here or threading.current_thread() is self._thread:
             return True
         self._thread.join(seconds)

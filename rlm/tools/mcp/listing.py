@@ -1,6 +1,7 @@
-"""What a server offers, read with care: each entry by itself, within limits, and never believed.
+"""Listings: the tools, prompts and resources of a server, each entry read by itself and within limits.
 
-An entry that cannot be used is a finding and costs no other one. Of an entry only what is understood here is kept.
+An unusable entry becomes a finding and does not affect the others. For example, a tool with a bad schema is reported,
+and the other tools stay. Unknown fields of an entry are dropped.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Finding = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ServerTool:
-    """A tool as its server describes it. ``annotations`` are what the server says of it, and nothing else."""
+    """A tool as its server describes it. ``annotations`` are unchecked claims of the server."""
 
     name: str
     unit: Unit
@@ -37,7 +38,7 @@ class ServerTool:
 
 @dataclass(frozen=True)
 class ServerPrompt:
-    """A prompt that a server can fill in; ``required`` are the arguments that it cannot do without."""
+    """A prompt that a server can fill in; ``required`` has the names of its required arguments."""
 
     name: str
     unit: Unit
@@ -47,7 +48,7 @@ class ServerPrompt:
 
 @dataclass(frozen=True)
 class ServerResource:
-    """Something that can be read from a server, at ``uri``."""
+    """A resource that can be read from a server, at ``uri``."""
 
     name: str
     unit: Unit
@@ -57,7 +58,7 @@ class ServerResource:
 
 @dataclass(frozen=True)
 class ServerListing:
-    """What a server offers at one moment; ``unit`` is the server itself."""
+    """The tools, prompts and resources of a server at one moment; ``unit`` is the unit of the server itself."""
 
     server: str
     unit: Unit
@@ -68,22 +69,22 @@ class ServerListing:
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """The units of everything, the server first."""
+        """Return all units, the server's first."""
         parts: tuple[Mapping[str, Any], ...] = (self.tools, self.prompts, self.resources)
         return (self.unit, *(entry.unit for part in parts for entry in part.values()))
 
 
 def finding(level: str, kind: str, unit: str, message: str, field: str = "") -> Finding:
-    """One thing that is wrong or worth knowing, as data."""
+    """Return an error or a note about a unit, as data."""
     return {"level": level, "kind": kind, "unit": unit, "field": field, "message": message}
 
 
 class Reader:
-    """Makes the rows of a server's lists into a listing.
+    """Makes a listing from the rows of a server's lists.
 
     Args:
-        server: the host's name for it.
-        about: what it says of itself: ``title``, ``version``, ``instructions``.
+        server: the host's name for the server.
+        about: the server's own ``title``, ``version`` and ``instructions``.
     """
 
     def __init__(self, server: str, about: Mapping[str, str]) -> None:
@@ -94,7 +95,7 @@ class Reader:
     def listing(
         self, tools: Iterable[Any], prompts: Iterable[Any], resources: Iterable[Any], findings: Iterable[Finding] = ()
     ) -> ServerListing:
-        """The listing of rows as they came over the wire."""
+        """Return the listing of raw rows."""
         self.findings = list(findings)
         unit = self._server_unit()
         suggests = (unit.id,) if self._instructions() else ()
@@ -103,7 +104,7 @@ class Reader:
             unit=unit,
             tools=self._each("mcp_tool", tools, partial(self._tool, suggests=suggests)),
             prompts=self._each("mcp_prompt", prompts, self._prompt),
-            resources=self._each("resource", _told_apart(resources), self._resource),
+            resources=self._each("resource", _with_unique_names(resources), self._resource),
             findings=tuple(self.findings),
         )
 
@@ -145,14 +146,14 @@ class Reader:
             except UnitError as problem:
                 self._note("error", problem.kind, id, problem.message, str(problem.detail.get("field", "")))
                 fields = {}
-        raise AssertionError("a unit of nothing but our own words")
+        raise AssertionError("a unit without any text of the server is always valid")
 
     def _tool(self, row: Mapping[str, Any], id: str, *, suggests: tuple[str, ...]) -> ServerTool:
         from rlm.tools.schema import check_of
 
         schema, output = row.get("inputSchema"), row.get("outputSchema")
         if not isinstance(schema, Mapping):
-            raise ValueError("a tool needs an inputSchema")
+            raise ValueError("a tool requires an inputSchema")
         hints = row.get("annotations")
         annotations = {name: hints[name] for name in HINTS if name in hints} if isinstance(hints, Mapping) else {}
         title = row.get("title") or annotations.get("title") or ""
@@ -174,8 +175,8 @@ class Reader:
         required = tuple(
             name for name, argument in zip(names, arguments, strict=True) if argument.get("required") is True
         )
-        told = ", ".join(f"{name} (required)" if name in required else name for name in names)
-        lines = [row.get("description") or "", f"Arguments: {told}" if told else ""]
+        argument_text = ", ".join(f"{name} (required)" if name in required else name for name in names)
+        lines = [row.get("description") or "", f"Arguments: {argument_text}" if argument_text else ""]
         unit = self._unit(id, row, description="\n".join(line for line in lines if line))
         return ServerPrompt(_text(row.get("name"), "name"), unit, names, required)
 
@@ -211,7 +212,7 @@ _FIELDS = frozenset(
 
 
 def _kept(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a row that are understood here."""
+    """Return the known fields of a row."""
     return {name: row[name] for name in row if name in _FIELDS}
 
 
@@ -223,15 +224,18 @@ def _checked(row: Any) -> dict[str, Any]:
     return _kept(row)
 
 
-def _text(value: Any, what: str) -> str:
+def _text(value: Any, field: str) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{what}: a string is wanted, not {type(value).__name__}")
+        raise ValueError(f"{field}: a string is wanted, not {type(value).__name__}")
     return value
 
 
-def _told_apart(rows: Iterable[Any]) -> list[Any]:
-    """Resources whose names are told apart: a name need not be unique there, the URI is. The name that another one
-    has too gets a piece of its URI's digest, whatever the order."""
+def _with_unique_names(rows: Iterable[Any]) -> list[Any]:
+    """Return the resources with unique names.
+
+    The protocol requires unique URIs, but not unique names. Each name that occurs twice gets a part of its URI's
+    digest, so the order has no influence. For example, two resources ``notes`` become ``notes-`` and 8 hex digits.
+    """
     known = [row for row in rows if isinstance(row, Mapping)]
     uris = {(row.get("name"), row.get("uri")) for row in known if isinstance(row.get("name"), str)}
     names = Counter(name for name, _ in uris)

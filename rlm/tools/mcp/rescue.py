@@ -1,8 +1,9 @@
-"""A message that cannot be read as a whole: its readable rows are kept, and a request that it answers is answered.
+"""Recovery of unreadable messages: readable rows are kept, and the waiting request gets an error.
 
-A row that no JSON reader takes (too deep, a number of 5,000 digits, a bare control character) would cost all other rows
-of its page, and the request would wait for an answer that has come already. A scanner without recursion finds the id
-of the message and the rows of its list by brackets and strings alone; each row is then read by itself.
+Some rows are not readable as JSON: for example, a row that is too deep, a number of 5,000 digits or a bare control
+character. One such row would cost all other rows of its page, and the request would wait although its answer came. A
+scanner without recursion finds the id of the message and the rows of its list by brackets and strings alone. Each row
+is then read by itself.
 """
 
 from __future__ import annotations
@@ -14,17 +15,36 @@ from dataclasses import dataclass, field
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 from pydantic_core import from_json
 
-from rlm.tools.mcp.codes import UNREADABLE
+# Codes of the errors that replace an answer. Servers use other codes.
+TOO_LARGE = -32_791
+UNREACHED = -32_792
+"""The request was never sent, so a second request does no work twice."""
+
+SESSION_ENDED = -32_794
+"""The server no longer knows the session, and did none of the requested work."""
+
+BROKEN_OFF = -32_793
+"""The connection failed during the request; the server may have done the work."""
+
+UNAUTHORIZED = -32_795
+FORBIDDEN = -32_796
+"""The server refused the credentials of the request, and did none of the requested work."""
+
+UNREADABLE = -32_797
+"""An answer came and cannot be read."""
+
+REFUSED = -32_798
+"""The server answered with an HTTP error status and without a message of the protocol."""
 
 LISTS = frozenset({"tools", "prompts", "resources", "content", "contents", "messages"})
-"""Fields of a result whose items are read one by one."""
+"""Fields of a result: their items are read one by one."""
 
 UNREADABLE_ROW = "rlm.unreadable"
-"""The field of the object that stands in the place of a row which cannot be read; its value is the reason."""
+"""A field of the object that replaces an unreadable row; its value is the reason."""
 
 MAX_REASON = 120
 ENDS = 256
-"""Bytes at the beginning and at the end of a message that its id is looked for in."""
+"""Bytes at each end of a message that are searched for its id."""
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s"\[\]{},:]+', re.DOTALL)
 _NAME = re.compile(rb'"name"\s*:\s*("[^"\\]{1,80}")')
@@ -35,7 +55,7 @@ _NUMBER = re.compile(rb"-?\d{1,15}(?:\.0+)?")
 
 @dataclass
 class _Outline:
-    """What brackets and strings tell of a message."""
+    """The id and the rows of a message, found by brackets and strings."""
 
     id: int | None = None
     is_request: bool = False
@@ -43,13 +63,14 @@ class _Outline:
 
 
 def message_of(line: bytes) -> JSONRPCMessage | None:
-    """Read one message.
+    """Read one message and return it, or as much of it as can be read.
 
     Args:
         line: the bytes of one message, valid UTF-8.
 
-    Returns: the message; what can be read of it; an error with code ``UNREADABLE`` in the place of an answer whose id
-        is known; None for anything else, which answers nothing.
+    Returns:
+        The message, or the message without its unreadable rows. An unreadable answer with a known id becomes an error
+        with code ``UNREADABLE``. Any other bytes give None.
     """
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -57,7 +78,7 @@ def message_of(line: bytes) -> JSONRPCMessage | None:
         reason = _reason(problem)
     if not line.lstrip().startswith(b"{"):
         return None
-    outline = _outlined(line)
+    outline = _outline_of(line)
     if outline.rows:
         try:
             return jsonrpc_message_adapter.validate_json(_without_bad_rows(line, outline.rows), by_name=False)
@@ -71,15 +92,15 @@ def message_of(line: bytes) -> JSONRPCMessage | None:
 
 
 def id_at_the_ends(line: bytes) -> int | None:
-    """The id of an answer, where it stands at the beginning or at the end of its bytes; None elsewhere."""
-    found = _ID_FIRST.search(line[:ENDS]) or _ID_LAST.search(line[-ENDS:])
-    return None if found is None else int(found[1])
+    """Return the id of an answer if it is near the beginning or the end of its bytes, else None."""
+    match = _ID_FIRST.search(line[:ENDS]) or _ID_LAST.search(line[-ENDS:])
+    return None if match is None else int(match[1])
 
 
 def readable(body: bytes) -> bytes:
-    """The JSON text of one message that strict readers take: ``body``, or what ``message_of`` makes of it.
+    """Return the JSON text of one message in a form that strict readers accept.
 
-    Returns: ``body`` as it is, too, where nothing can be made of it.
+    That is ``body`` itself, or the text of ``message_of(body)``. If no message can be read, it is ``body``.
     """
     if not body.strip() or _is_message(body):
         return body
@@ -95,8 +116,8 @@ def _is_message(body: bytes) -> bool:
     return True
 
 
-def _outlined(line: bytes) -> _Outline:
-    """The id of a message and the places of its rows, by brackets and strings alone."""
+def _outline_of(line: bytes) -> _Outline:
+    """Return the id of a message and the places of its rows, by brackets and strings alone."""
     outline, keys, depth, begins = _Outline(), [b"", b"", b""], 0, -1
     last, key_ended = b"", False
     for found in _TOKEN.finditer(line):
@@ -114,7 +135,7 @@ def _outlined(line: bytes) -> _Outline:
             outline.is_request = outline.is_request or (depth == 1 and last == b'"method"')
             last = token
             continue
-        elif in_rows and depth == 3 and begins >= 0:  # a row that is no object
+        elif in_rows and depth == 3 and begins >= 0:  # a row that is not an object
             outline.rows.append((begins, found.end()))
             begins = -1
         if key_ended and depth == 1 and keys[1] == b'"id"' and _NUMBER.fullmatch(token):
@@ -126,12 +147,12 @@ def _outlined(line: bytes) -> _Outline:
 
 
 def _without_bad_rows(line: bytes, rows: list[tuple[int, int]]) -> bytes:
-    """The message with a note in the place of each row that cannot be read."""
+    """Return the message with a note in place of each unreadable row."""
     parts, end = [], 0
     for begins, ends in rows:
         row = line[begins:ends]
         try:
-            from_json(b"[[[" + row + b"]]]")  # as deep as it stands in the message
+            from_json(b"[[[" + row + b"]]]")  # at the same depth as in the message
         except ValueError as problem:
             row = _note(row, _reason(problem))
         parts += [line[end:begins], row]

@@ -1,4 +1,4 @@
-"""One session with a server, from the first byte to the last: what is agreed on, listed, asked and watched."""
+"""One session with a server: the handshake, the lists, the requests, and the watch for changes."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from rlm.errors import valid_text
-from rlm.tools.mcp.codes import BROKEN_OFF, FORBIDDEN, SESSION_ENDED, UNAUTHORIZED, UNREACHED, UNREADABLE
 from rlm.tools.mcp.config import HTTPServer, MCPLimits, ServerConfig, StdioServer
 from rlm.tools.mcp.listing import Finding, Reader, ServerListing, finding
+from rlm.tools.mcp.rescue import BROKEN_OFF, FORBIDDEN, SESSION_ENDED, UNAUTHORIZED, UNREACHED, UNREADABLE
 from rlm.tools.mcp.sieve import Inbox, Outbox, Sieve
 from rlm.tools.mcp.stdio import Child, stdio_transport
 from rlm.tools.mcp.web import Line, http_transport
 from rlm.web.logs import loggers_of, scrub_logs
 from rlm.web.secrets import Secrets, changed
 
-for _name in ("mcp", "client"):  # the SDK's loggers: what a server brings about is no news for a host's terminal
+for _name in ("mcp", "client"):  # the SDK's loggers: faults of a server must not print to a host's terminal
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
 scrub_logs(
@@ -37,7 +37,7 @@ scrub_logs(
 )
 
 CALL_SECONDS = 3600.0
-"""Above any time limit of a tool: who calls ends the call."""
+"""Seconds, above any time limit of a tool: the caller ends the call."""
 
 PING_SECONDS = 15.0
 """A server that does not answer in this time is taken for gone. One that shares a busy machine may need 5."""
@@ -56,47 +56,48 @@ READ_RESULT: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(types.ReadResource
 
 
 class ServerSession:
-    """A session under way. ``over`` is set where it ended or is to end, ``stale`` where a list changed.
+    """A running session. ``over`` is set when it ended or must end, ``stale`` when a list changed.
 
-    ``asking`` is how many calls are under way.
+    ``active_calls`` is the number of running calls.
 
     Args:
-        server: the host's name for it.
+        server: the host's name for the server.
+        limits: bounds of time and size.
         line: the process, or the line to an address.
-        secrets: what the server knows and may repeat.
+        secrets: values that the server knows and may repeat.
     """
 
     def __init__(self, server: str, limits: MCPLimits, line: Child | Line, secrets: Secrets) -> None:
         self.server, self.limits, self.line, self.secrets = server, limits, line, secrets
         self.over = line.ended
         self.stale = anyio.Event()
-        self.asking = 0
+        self.active_calls = 0
         self._listing = anyio.Lock()
         self._sdk: ClientSession
         self._sieve: Sieve
 
     @property
     def is_process(self) -> bool:
-        """Whether the server is a process of ours, whose end is noticed by itself."""
+        """Return whether the server is a child process: then its end is noticed without a ping."""
         return isinstance(self.line, Child)
 
     @property
     def is_modern(self) -> bool:
-        """Whether changes are told on a stream that the client opens (2026-07-28 and later)."""
+        """Return whether the server reports changes on a stream that the client opens (2026-07-28 and later)."""
         return self._sdk.protocol_version in MODERN_PROTOCOL_VERSIONS
 
-    def flooded(self) -> None:
-        """Give the server up."""
+    def end_flood(self) -> None:
+        """End the session because the server sends requests without reading the answers."""
         self.line.trouble = "it sent requests of its own and did not read the answers"
         self.over.set()
 
-    async def told(self, message: Any) -> None:
-        """Hear a notification."""
+    async def notify(self, message: Any) -> None:
+        """Handle a notification of the server."""
         if isinstance(message, CHANGES):
             self.stale.set()
 
     async def agree(self) -> None:
-        """Agree on a protocol: the newest one, or the older handshake with servers that do not know it."""
+        """Agree on a protocol version: the newest one, or the older handshake for older servers."""
         try:
             await self._sdk.discover()
         except MCPError as problem:
@@ -117,48 +118,51 @@ class ServerSession:
                 raise
             await self._sdk.discover()
 
-    # -- asking -------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """``tools/call``. Not by the SDK's own method, which would check the result by a stranger's schema with
-        Python's regular expressions, in this loop."""
+        """Send ``tools/call``.
+
+        The SDK's own method is not used: it checks the result by a third-party schema with Python's regular
+        expressions, in this loop.
+        """
         params = types.CallToolRequestParams(name=name, arguments=dict(arguments))
         request = types.CallToolRequest(params=params)
-        self.asking += 1
+        self.active_calls += 1
         try:
             return await self._sdk.send_request(request, CALL_RESULT, request_read_timeout_seconds=CALL_SECONDS)
         finally:
-            self.asking -= 1
+            self.active_calls -= 1
 
     async def prompt(self, name: str, arguments: Mapping[str, str]) -> Any:
-        """``prompts/get``."""
+        """Send ``prompts/get``."""
         params = types.GetPromptRequestParams(name=name, arguments=dict(arguments))
         return await self._sdk.send_request(types.GetPromptRequest(params=params), PROMPT_RESULT)
 
     async def read(self, uri: str) -> Any:
-        """``resources/read``."""
+        """Send ``resources/read``."""
         params = types.ReadResourceRequestParams(uri=uri)
         return await self._sdk.send_request(types.ReadResourceRequest(params=params), READ_RESULT)
 
     async def answers(self) -> bool:
-        """Whether the server is still there; where it is not, the session is over.
+        """Return whether the server still answers. If it does not, end the session.
 
-        Silence tells nothing of a server that is at work on a call: many do one thing at a time.
+        A server that works on a call may be silent: many servers handle one request at a time.
         """
-        question = types.DiscoverRequest() if self.is_modern else types.PingRequest()
+        ping_request = types.DiscoverRequest() if self.is_modern else types.PingRequest()
         trouble = "it does not answer"
         with anyio.move_on_after(PING_SECONDS) as patience:
             try:
-                await self._sdk.send_request(question, types.EmptyResult)
+                await self._sdk.send_request(ping_request, types.EmptyResult)
             except pydantic.ValidationError:
                 return True
             except MCPError as problem:
                 if problem.code not in FAULTS:
-                    return True  # it answered, whatever it said
+                    return True  # an error is an answer too
                 trouble = problem.message
             else:
                 return True
-        if patience.cancelled_caught and self.asking:
+        if patience.cancelled_caught and self.active_calls:
             return True
         self.line.trouble = self.line.trouble or trouble
         self.over.set()
@@ -166,8 +170,8 @@ class ServerSession:
 
     # -- listing ------------------------------------------------------------------------------------
 
-    async def listed(self, before: ServerListing | None = None) -> ServerListing:
-        """What the server offers now. A list that cannot be had is a finding, and stays what it was ``before``."""
+    async def list_all(self, before: ServerListing | None = None) -> ServerListing:
+        """Read all lists and return the listing. An unreadable list is a finding and stays as it was ``before``."""
         async with self._listing:
             self.stale = anyio.Event()
             findings: list[Finding] = []
@@ -180,9 +184,9 @@ class ServerSession:
                     "resources": self._sdk.list_resources,
                 }.items()
             }
-        tools, prompts, resources = (given or () for given in rows.values())
+        tools, prompts, resources = (entries or () for entries in rows.values())
         listing = Reader(self.server, self._about()).listing(tools, prompts, resources, findings)
-        kept = {key: getattr(before, key) for key, given in rows.items() if given is None and before is not None}
+        kept = {key: getattr(before, key) for key, entries in rows.items() if entries is None and before is not None}
         return dataclasses.replace(listing, **kept)
 
     def _about(self) -> dict[str, str]:
@@ -193,45 +197,45 @@ class ServerSession:
         return about
 
     async def _rows(self, key: str, method: Callable[..., Any], findings: list[Finding]) -> list[Any] | None:
-        """The rows of one list, page by page; None where not even the first page could be had."""
+        """Return the rows of one list, page by page, or None if the first page could not be read."""
         rows: list[Any] = []
-        seen: set[str | None] = set()
+        cursors: set[str | None] = set()
         cursor: str | None = None
         for _ in range(self.limits.max_pages):
-            seen.add(cursor)
+            cursors.add(cursor)
             try:
                 page = await method(params=types.PaginatedRequestParams(cursor=cursor))
             except (MCPError, pydantic.ValidationError) as problem:
                 if self.over.is_set() or (isinstance(problem, MCPError) and problem.code in FAULTS):
                     raise
-                self._note(findings, "unreadable_list", key, _said(problem))
-                return rows if len(seen) > 1 else None
-            rows += self._told(key, page, findings)
+                self._note(findings, "unreadable_list", key, _reason(problem))
+                return rows if len(cursors) > 1 else None
+            rows += self._usable_rows(key, page, findings)
             cursor = page.next_cursor
             if len(rows) > self.limits.max_items or (cursor is not None and len(rows) == self.limits.max_items):
                 self._note(findings, "too_many", key, f"over {self.limits.max_items:,}; the rest is left out")
                 return rows[: self.limits.max_items]
             if cursor is None:
                 return rows
-            if cursor in seen:
+            if cursor in cursors:
                 self._note(findings, "endless_list", key, "a page leads back to an earlier one; reading ended there")
                 return rows
         self._note(findings, "endless_list", key, f"over {self.limits.max_pages:,} pages; reading ended there")
         return rows
 
-    def _told(self, key: str, page: Any, findings: list[Finding]) -> list[Any]:
+    def _usable_rows(self, key: str, page: Any, findings: list[Finding]) -> list[Any]:
         kind = {"tools": "mcp_tool", "prompts": "mcp_prompt", "resources": "resource"}[key]
         for row, reason in self._sieve.refused:
             name = row.get("name") if isinstance(row, dict) else None
             name = name if isinstance(name, str) else "?"
             findings.append(finding("error", "invalid_entry", f"{kind}:{self.server}/{name}"[:80], reason))
         self._sieve.refused.clear()
-        taken = {item.name for item in getattr(page, key)}
+        accepted = {item.name for item in getattr(page, key)}
         for row in self._sieve.rows:
-            if row["name"] not in taken:
+            if row["name"] not in accepted:
                 reason = "its x-mcp-header annotations are not allowed"
                 findings.append(finding("error", "invalid_entry", f"{kind}:{self.server}/{row['name']}"[:80], reason))
-        return [row for row in self._sieve.rows if row["name"] in taken]
+        return [row for row in self._sieve.rows if row["name"] in accepted]
 
     def _note(self, findings: list[Finding], kind: str, key: str, message: str) -> None:
         findings.append(finding("error", kind, f"mcp_server:{self.server}", f"{key}: {message}", key))
@@ -239,44 +243,45 @@ class ServerSession:
     # -- watching -----------------------------------------------------------------------------------
 
     async def ping(self) -> None:
-        """Ask now and then, until there is no answer."""
+        """Ping the server at intervals, until there is no answer."""
         while True:
             await anyio.sleep(self.limits.ping_seconds)
             if not await self.answers():
                 return
 
-    async def hear(self) -> None:
-        """Keep the stream open on which newer servers tell of changes."""
+    async def listen(self) -> None:
+        """Keep the stream open on which newer servers report changes."""
         offers = self._sdk.server_capabilities or types.ServerCapabilities()
-        wanted = {
+        topics = {
             f"{key}_list_changed": True
             for key in ("tools", "prompts", "resources")
             if getattr(getattr(offers, key), "list_changed", None)
         }
         pause = RELISTEN_SECONDS
-        while wanted and not self.over.is_set():
+        while topics and not self.over.is_set():
             began = anyio.current_time()
             try:
-                async with listen(self._sdk, **wanted) as changes:  # type: ignore[arg-type]
+                async with listen(self._sdk, **topics) as changes:  # type: ignore[arg-type]
                     async for _ in changes:
                         self.stale.set()
             except MCPError as problem:
                 if problem.code not in FAULTS:
-                    return  # it does not do that
+                    return  # the server has no such stream
             except (SubscriptionLost, TimeoutError):
                 pass
             lasted = anyio.current_time() - began > LASTING_SECONDS
             pause = RELISTEN_SECONDS if lasted else min(2 * pause, LASTING_SECONDS)
             await anyio.sleep(pause)
             if await self.answers():
-                self.stale.set()  # what was told meanwhile was not heard
+                self.stale.set()  # changes in the meantime were not reported
 
 
 @asynccontextmanager
 async def opened(config: ServerConfig, session: ServerSession) -> AsyncIterator[None]:
-    """The wire and the session on it; a protocol is agreed on.
+    """Open the transport and the session, and agree on a protocol.
 
-    Raises: OSError, MCPError, RuntimeError, pydantic.ValidationError, and groups of them.
+    Raises:
+        OSError, MCPError, RuntimeError, pydantic.ValidationError: and groups of them.
     """
     limits, line = session.limits, session.line
     if isinstance(config, StdioServer):
@@ -286,18 +291,18 @@ async def opened(config: ServerConfig, session: ServerSession) -> AsyncIterator[
         assert isinstance(line, Line)
         transport = http_transport(config, limits, line, session.secrets)
     async with transport as (read, write):
-        inbox = Inbox(read, session.flooded)
+        inbox = Inbox(read, session.end_flood)
         session._sieve = Sieve(
             inbox,
             Outbox(write, inbox),
             version=lambda: session._sdk.protocol_version,
             most=limits.max_items,
-            clean=partial(_cleaned, secrets=session.secrets),
+            clean=partial(_clean, secrets=session.secrets),
         )
         session._sdk = ClientSession(
             dispatcher=session._sieve,
             read_timeout_seconds=limits.answer_seconds,
-            message_handler=session.told,
+            message_handler=session.notify,
             client_info=types.Implementation(name="prolog-rlm", version=_version()),
         )
         async with session._sdk:
@@ -306,12 +311,12 @@ async def opened(config: ServerConfig, session: ServerSession) -> AsyncIterator[
 
 
 def line_of(config: ServerConfig) -> Child | Line:
-    """What a session with such a server goes over."""
+    """Return the state of the transport for such a server."""
     return Line() if isinstance(config, HTTPServer) else Child()
 
 
-def _cleaned(answer: dict[str, Any], secrets: Secrets) -> dict[str, Any]:
-    """An answer as valid Unicode, without secrets."""
+def _clean(answer: dict[str, Any], secrets: Secrets) -> dict[str, Any]:
+    """Return an answer as valid Unicode, without secrets."""
     return dict(changed(secrets.scrub(answer), valid_text))
 
 
@@ -323,23 +328,23 @@ def _version() -> str:
 
 
 def is_safe_again(problem: MCPError) -> bool:
-    """Whether the request was certainly not carried out."""
+    """Return whether the server certainly did not do the requested work."""
     return problem.code in (UNREACHED, SESSION_ENDED)
 
 
 def is_fault(problem: MCPError) -> bool:
-    """Whether it may be the line that failed, and not what was asked."""
+    """Return whether the connection may have failed, and not the request."""
     return problem.code in FAULTS
 
 
 def is_broken_off(problem: MCPError) -> bool:
-    """Whether it is certain that the line failed."""
+    """Return whether the connection certainly failed."""
     return problem.code == BROKEN_OFF or is_safe_again(problem)
 
 
-def _said(problem: Exception) -> str:
+def _reason(problem: Exception) -> str:
     if isinstance(problem, MCPError) and problem.code == UNREADABLE:
         return problem.message[:300]
     if isinstance(problem, MCPError):
         return f"the server answered with error {problem.code}: {problem.message[:300]}"
-    return "the server's answer is no such list"
+    return "the server's answer is not a valid list"

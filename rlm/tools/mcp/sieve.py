@@ -1,6 +1,6 @@
-"""Between the SDK's session and the wire: lists are taken row by row, and a server's own requests are bounded.
+"""A filter between the SDK's session and the transport: it checks lists row by row and bounds a server's requests.
 
-The SDK validates a page of a list as a whole, so that one bad tool would cost all the others.
+The SDK validates a page of a list as a whole: one bad tool would cost all the others.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ _USED = frozenset({"name", "title", "description", "inputSchema", "outputSchema"
 
 
 class Sieve(JSONRPCDispatcher):
-    """The SDK's dispatcher; ``rows`` are those of the last page as they came, ``refused`` those that are none, with
-    the reason.
+    """The SDK's dispatcher with checks of each row.
+
+    ``rows`` are the raw valid rows of the last page. ``refused`` are the invalid rows, each with its reason.
 
     Args:
-        version: the protocol that was agreed on.
-        most: rows of one page.
-        clean: takes secrets out of an answer.
+        version: returns the agreed protocol version.
+        most: limit of rows in one page.
+        clean: removes secrets from an answer.
     """
 
     def __init__(
@@ -87,13 +88,13 @@ def _reason(problem: Exception) -> str:
 
 
 class Inbox:
-    """What a session reads from, with an end to it where a server asks and asks and reads no answer.
+    """The input stream of a session. It ends if a server sends requests and reads no answers.
 
-    ``flooded`` is called then.
+    ``on_flood`` is called then.
     """
 
-    def __init__(self, read: Any, flooded: Callable[[], None]) -> None:
-        self._read, self._flooded = read, flooded
+    def __init__(self, read: Any, on_flood: Callable[[], None]) -> None:
+        self._read, self._on_flood = read, on_flood
         self.unanswered = 0
 
     async def receive(self) -> Any:
@@ -101,7 +102,7 @@ class Inbox:
         if isinstance(item, SessionMessage) and isinstance(item.message, types.JSONRPCRequest):
             self.unanswered += 1
             if self.unanswered > MAX_UNANSWERED:
-                self._flooded()
+                self._on_flood()
                 raise anyio.EndOfStream
         return item
 
@@ -125,7 +126,7 @@ class Inbox:
 
 
 class Outbox:
-    """What a session writes to; it counts the answers of the inbox off."""
+    """The output stream of a session. Each answer lowers the inbox's count of unanswered requests."""
 
     def __init__(self, write: Any, inbox: Inbox) -> None:
         self._write, self._inbox = write, inbox

@@ -1,8 +1,9 @@
-"""A server as a child process, spoken to over its standard input and output.
+"""A server as a child process; messages pass over its standard input and output.
 
-Why not the SDK's own transport: it keeps a line of any length, at a cost that grows with its square, logs a traceback
-for every line that is no message, and gives a process up to six seconds to end, leaving what it started. Here a
-line has a limit, standard error is drained and its end is kept, and the whole process group is gone after ``close``.
+The SDK's own transport is not used for four reasons. It keeps a line of any length, at a cost that grows with the
+square of the length. It logs a traceback for every line that is not a message. It gives a process up to six seconds to
+end. It does not end processes that the server started. Here a line has a limit, standard error is drained and its end
+is kept, and the whole process group is gone after ``close``.
 """
 
 from __future__ import annotations
@@ -22,21 +23,20 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError
 
-from rlm.tools.mcp.codes import TOO_LARGE
 from rlm.tools.mcp.config import MCPLimits, StdioServer
-from rlm.tools.mcp.rescue import ENDS, id_at_the_ends, message_of
+from rlm.tools.mcp.rescue import ENDS, TOO_LARGE, id_at_the_ends, message_of
 from rlm.web.bodies import cleaned_json
 
 CHUNK = 65_536
 KEPT_STDERR = 4096
 FREE_STDERR = 1024 * 1024
-"""After so many bytes on standard error a server is read more slowly."""
+"""Bytes on standard error; after them a server is read more slowly."""
 
 MAX_NOISE = 1000
-"""Lines on standard output that are no messages; some servers greet, none goes on like that."""
+"""Limit of lines on standard output that are not messages. For example, some servers print a greeting."""
 
 HOPELESS = 8
-"""A line of so many times the limit is not read to its end."""
+"""A factor: a line longer than this many times the limit is not read to its end."""
 
 FLUSH_SECONDS = 0.5
 _POLL = 0.01
@@ -45,7 +45,7 @@ Streams = tuple["MemoryObjectReceiveStream[SessionMessage | Exception]", "Memory
 
 
 class Child:
-    """What can be told of a server's process; ``ended`` is set when nothing more will come from it."""
+    """The state of a server's process; ``ended`` is set when it sends no more messages."""
 
     def __init__(self) -> None:
         self.ended = anyio.Event()
@@ -55,25 +55,28 @@ class Child:
         self.trouble = ""
         self._stderr = b""
 
-    def heard(self, chunk: bytes) -> None:
-        """Keep the end of what it writes to standard error."""
+    def keep_stderr(self, chunk: bytes) -> None:
+        """Keep the end of the standard error."""
         self._stderr = (self._stderr + chunk)[-KEPT_STDERR:]
 
     @property
-    def last_words(self) -> str:
-        """What is known of why it ended."""
-        said = [self.trouble] if self.trouble else []
+    def end_reason(self) -> str:
+        """Return the known reasons of its end; empty if there are none."""
+        reasons = [self.trouble] if self.trouble else []
         if self.status is not None:
             how = f"status {self.status}" if self.status >= 0 else f"signal {-self.status}"
-            said.append(f"the process ended with {how}")
+            reasons.append(f"the process ended with {how}")
         lines = self._stderr.decode("utf-8", "replace").strip().splitlines()[-5:]
         if lines:
-            said.append("its last words: " + " | ".join(line.strip()[:200] for line in lines))
-        return "; ".join(said)
+            reasons.append("its standard error ends: " + " | ".join(line.strip()[:200] for line in lines))
+        return "; ".join(reasons)
 
 
 class Lines:
-    """Lines out of chunks; of one over the limit only its two ends are kept. ``size`` is that of the unfinished one."""
+    """Splits chunks into lines. Of a line over the limit, only the two ends are kept.
+
+    ``size`` is the number of bytes of the unfinished line.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -81,7 +84,7 @@ class Lines:
         self.size = 0
 
     def feed(self, chunk: bytes) -> Iterator[tuple[bytes, int]]:
-        """``(line, its size)``; a line shorter than its size was over the limit."""
+        """Yield each line with its size in bytes. A line shorter than its size was over the limit."""
         *whole, rest = chunk.split(b"\n")
         for end in whole:
             self._keep(end)
@@ -100,11 +103,12 @@ class Lines:
 
 @asynccontextmanager
 async def stdio_transport(server: StdioServer, limits: MCPLimits, child: Child) -> AsyncIterator[Streams]:
-    """Start the server; its messages in and ours out. Afterwards nothing of its process group is left.
+    """Start the server and open the streams of messages. At the end, its whole process group is gone.
 
-    Raises: OSError where it cannot be started.
+    Raises:
+        OSError: the program cannot be started.
     """
-    process = await _started(server)
+    process = await _start(server)
     # No await before the task group: a cancellation there would leave the process behind.
     child.pid = process.pid
     inbox, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -122,21 +126,21 @@ async def stdio_transport(server: StdioServer, limits: MCPLimits, child: Child) 
                 write.close()
                 with anyio.move_on_after(FLUSH_SECONDS):
                     await written.wait()
-                await _stopped(process, limits.close_seconds, child)
+                await _stop(process, limits.close_seconds, child)
                 for stream in (inbox, read, write, outbox):
                     stream.close()
             child.ended.set()
             tasks.cancel_scope.cancel()
 
 
-async def _started(server: StdioServer) -> Process:
-    given = {name: value.get_secret_value() for name, value in server.env.items()}
+async def _start(server: StdioServer) -> Process:
+    variables = {name: value.get_secret_value() for name, value in server.env.items()}
     return await anyio.open_process(
         [server.command, *server.args],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**get_default_environment(), **given},
+        env={**get_default_environment(), **variables},
         cwd=server.cwd,
         start_new_session=True,
     )
@@ -156,19 +160,19 @@ async def _receive(
     assert process.stdout is not None
     try:
         with contextlib.suppress(*_ENDS):
-            await _delivered(process.stdout, inbox, limits.max_message_bytes, child)
+            await _deliver(process.stdout, inbox, limits.max_message_bytes, child)
     finally:
         inbox.close()
         child.ended.set()
-    with contextlib.suppress(*_ENDS):  # a server that still has something to write would not end otherwise
+    with contextlib.suppress(*_ENDS):  # a server with unread output would not end
         while True:
             await process.stdout.receive(CHUNK)
 
 
-async def _delivered(
+async def _deliver(
     source: ByteReceiveStream, inbox: MemoryObjectSendStream[SessionMessage | Exception], limit: int, child: Child
 ) -> None:
-    """Hand on the messages of a server until it ends, or until it is hopeless: then ``child.trouble`` says why."""
+    """Deliver the messages of a server until it ends or breaks a limit. ``child.trouble`` then has the reason."""
     lines = Lines(limit)
     while not child.trouble:
         for line, size in lines.feed(await source.receive(CHUNK)):
@@ -176,7 +180,7 @@ async def _delivered(
             if message is not None:
                 await inbox.send(message)
         if child.noise > MAX_NOISE:
-            child.trouble = f"it wrote {child.noise:,} lines to its output that are no messages"
+            child.trouble = f"it wrote {child.noise:,} lines to its output that are not messages"
         if lines.size > HOPELESS * limit:
             child.trouble = f"it sent over {lines.size - 1:,} bytes without an end of line"
 
@@ -194,7 +198,7 @@ def _message(line: bytes, size: int, child: Child) -> SessionMessage | None:
 
 
 def _oversize(line: bytes, size: int, child: Child) -> SessionMessage | None:
-    """The error in the place of an answer that is over the limit; where it cannot be told whose it is, the end."""
+    """Return the error for an answer over the limit. Without a known id, set ``child.trouble`` to end the session."""
     id = id_at_the_ends(line)
     if id is None:
         child.trouble = f"it sent a message of {size:,} bytes"
@@ -220,21 +224,21 @@ async def _send(
 
 async def _drain(process: Process, child: Child) -> None:
     assert process.stderr is not None
-    taken = 0
+    total = 0
     with contextlib.suppress(*_ENDS):
         while True:
             chunk = await process.stderr.receive(CHUNK)
-            child.heard(chunk)
-            taken += len(chunk)
-            if taken > FREE_STDERR:
+            child.keep_stderr(chunk)
+            total += len(chunk)
+            if total > FREE_STDERR:
                 await anyio.sleep(0.05)
 
 
 # -- the end ----------------------------------------------------------------------------------------
 
 
-async def _stopped(process: Process, grace: float, child: Child) -> None:
-    """Close its input, wait, then end the group: politely where the process still runs, and in any case for good."""
+async def _stop(process: Process, grace: float, child: Child) -> None:
+    """Close the input and wait. Then send SIGTERM if the process still runs, and SIGKILL to the group in any case."""
     assert process.stdin is not None
     with contextlib.suppress(*_ENDS):
         await process.stdin.aclose()
@@ -251,7 +255,10 @@ async def _stopped(process: Process, grace: float, child: Child) -> None:
 
 
 async def _ended(process: Process, seconds: float) -> bool:
-    """Whether the process ends in time. Not by ``wait()``, which also waits for whoever inherited its pipes."""
+    """Return whether the process ends in time.
+
+    ``wait()`` is not used: it also waits for processes that inherited the pipes.
+    """
     with anyio.move_on_after(seconds):
         while process.returncode is None:  # noqa: ASYNC110 - there is no event for it
             await anyio.sleep(_POLL)
@@ -259,6 +266,6 @@ async def _ended(process: Process, seconds: float) -> bool:
 
 
 def _signal(group: int, number: int) -> None:
-    """The leader's process id is the group's: it was started in a session of its own."""
+    """Send a signal to a group. Its id is that of the process, which was started in a session of its own."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)

@@ -1,4 +1,4 @@
-"""The tools of a server as tools of ours: called by its name for them, under the host's capability and effect."""
+"""Tools of a server as ``rlm.Tool`` objects, under the host's capability and effect."""
 
 from __future__ import annotations
 
@@ -11,25 +11,28 @@ if TYPE_CHECKING:
     from rlm.tools.mcp.client import MCPClient
 
 
-def tool_of(client: MCPClient, described: ServerTool, effect: Effect, **host: Any) -> Tool:
-    """The tool that calls ``described`` on its server.
+def tool_of(client: MCPClient, server_tool: ServerTool, effect: Effect, **host: Any) -> Tool:
+    """Return the tool that calls ``server_tool`` on its server.
 
     Args:
-        effect: the host's word; what the server says of it counts nothing. Only a ``read`` is called again where the
-            line broke in the middle of a call.
-        host: further fields of the tool.
+        client: the connection to the server.
+        server_tool: the tool, as the listing describes it.
+        effect: the effect, as the host declares it; the server's annotations have no influence. Only a ``read`` is
+            called again if the connection breaks during a call.
+        host: further fields of the tool, for example ``time_limit=5.0``.
 
-    Raises: ConfigurationError ``invalid_tool``.
+    Raises:
+        ConfigurationError: ``invalid_tool``.
     """
     attempts = 2 if effect is Effect.READ else 1
 
     async def call(**arguments: Any) -> Any:
-        return await client.acall(described, arguments, attempts=attempts)
+        return await client.acall(server_tool, arguments, attempts=attempts)
 
     return Tool(
-        name=described.name,
-        description=described.unit.description,
-        schema=described.unit.schema or {},
+        name=server_tool.name,
+        description=server_tool.unit.description,
+        schema=server_tool.unit.schema or {},
         effect=effect,
         handler=call,
         server=client.name,

@@ -1,6 +1,6 @@
-"""A server at an address: the SDK's streamable HTTP over a client of ours that bounds what comes back.
+"""A server at an address: the SDK's streamable HTTP over an HTTP client with bounded answers.
 
-A transport fault becomes the error of the one request that met it; the SDK would let it end the whole session.
+A transport fault becomes the error of one request. With the SDK's own client it would end the whole session.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import anyio
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from rlm.tools.mcp.codes import (
+from rlm.tools.mcp.config import HTTPServer, MCPLimits, secrets_of
+from rlm.tools.mcp.rescue import (
     BROKEN_OFF,
     FORBIDDEN,
     REFUSED,
@@ -25,47 +26,49 @@ from rlm.tools.mcp.codes import (
     UNAUTHORIZED,
     UNREACHED,
     UNREADABLE,
+    readable,
 )
-from rlm.tools.mcp.config import HTTPServer, MCPLimits, secrets_of
-from rlm.tools.mcp.rescue import readable
 from rlm.web.bodies import BodyProblem, BodyTooLarge, cleaned_json, paired, unpacked
 from rlm.web.proxies import made, proxy_for, trusted
 from rlm.web.secrets import Secrets
 
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 300.0
-"""A stream that says nothing for so long is opened anew."""
+"""A stream that is silent for this long is opened again."""
 
-SHOWN = 200
-"""Characters of a server's words beside an HTTP status."""
+MAX_SERVER_TEXT = 200
+"""Characters of a server's text after an HTTP status."""
 
 NAMED = (400, 404, 405)
-"""Statuses of which the SDK knows what they mean in the protocol."""
+"""Statuses that the SDK interprets by the protocol."""
 
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 
 class Line:
-    """What can be told of a line to a server; ``ended`` is set where the session on it is over."""
+    """The state of the line to a server; ``ended`` is set when the session on it is over."""
 
     def __init__(self) -> None:
         self.ended = anyio.Event()
         self.trouble = ""
 
     @property
-    def last_words(self) -> str:
-        """What is known of why it ended."""
+    def end_reason(self) -> str:
+        """Return the known reason of its end; empty if there is none."""
         return self.trouble
 
 
 class BoundedClient(httpx2.AsyncClient):
-    """A client whose answers are bounded, and whose faults are answers.
+    """An HTTP client with bounded answers. A transport fault becomes an error answer.
 
     Args:
+        server: the address and the headers.
         limit: bytes of an answer, packed and unpacked.
-        secrets: learns the headers that a callable of the host gives.
+        line: the state of the line.
+        secrets: gets the headers that a callable of the host returns.
 
-    Raises: ConfigurationError ``invalid_proxy``, ``invalid_certificates``.
+    Raises:
+        ConfigurationError: ``invalid_proxy``, ``invalid_certificates``.
     """
 
     def __init__(self, server: HTTPServer, limit: int, line: Line, secrets: Secrets) -> None:
@@ -81,7 +84,7 @@ class BoundedClient(httpx2.AsyncClient):
         self._server, self._limit, self._line, self._secrets = server, limit, line, secrets
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """As httpx2 does it, with the host's headers and our limits."""
+        """Send a request as httpx2 does, with the host's headers and the limits."""
         request.headers["Accept-Encoding"] = "identity"
         try:
             headers = await self._hosts_headers()
@@ -100,36 +103,36 @@ class BoundedClient(httpx2.AsyncClient):
             return _fault(request, BROKEN_OFF, f"{type(problem).__name__}: {problem}")
 
     async def _hosts_headers(self) -> dict[str, str]:
-        """The headers of the next request, which nothing from the server may repeat."""
+        """Return the headers of the next request, and add them to the secrets."""
         try:
             headers = await self._server.headers_now()
             for value in headers.values():
                 value.encode("ascii")
         except Exception as problem:  # noqa: BLE001 - a callable of the host may raise anything
-            raise _Headers(f"the host's headers cannot be had: {type(problem).__name__}") from None
+            raise _Headers(f"the host's headers are not available: {type(problem).__name__}") from None
         self._secrets.add(secrets_of(headers))
         return headers
 
     async def _bounded(self, response: httpx2.Response) -> httpx2.Response:
         status = response.status_code
         if status in (401, 403):
-            said = response.headers.get("www-authenticate", "")[:SHOWN]
-            what = f"it answered with HTTP status {status}" + (f" ({said})" if said else "")
-            return await _given_up(response, UNAUTHORIZED if status == 401 else FORBIDDEN, what)
+            challenge = response.headers.get("www-authenticate", "")[:MAX_SERVER_TEXT]
+            reason = f"it answered with HTTP status {status}" + (f" ({challenge})" if challenge else "")
+            return await _give_up(response, UNAUTHORIZED if status == 401 else FORBIDDEN, reason)
         if status == 404 and "mcp-session-id" in response.request.headers:
-            return await _given_up(response, SESSION_ENDED, "the server knows the session no more")
+            return await _give_up(response, SESSION_ENDED, "the server no longer knows the session")
         if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             return _stream(response, self._limit)  # the SDK bounds each event
         whole = await self._whole(response)
         if status in NAMED or status < 400 or whole.status_code != status or _is_error_answer(whole.content):
             return whole
-        said = whole.content[:SHOWN].decode("utf-8", "replace").strip()
+        text = whole.content[:MAX_SERVER_TEXT].decode("utf-8", "replace").strip()
         return _fault(
-            response.request, REFUSED, f"it answered with HTTP status {status}" + (f": {said}" if said else "")
+            response.request, REFUSED, f"it answered with HTTP status {status}" + (f": {text}" if text else "")
         )
 
     async def _whole(self, response: httpx2.Response) -> httpx2.Response:
-        """The answer with its body read, or a fault: too long, unreadable, or broken off."""
+        """Return the answer with its whole body, or a fault: too long, unreadable, or broken off."""
         body = bytearray()
         encoding = response.headers.get("content-encoding", "")
         try:
@@ -137,9 +140,9 @@ class BoundedClient(httpx2.AsyncClient):
                 async for part in pieces:
                     body += part
         except BodyTooLarge as problem:
-            return await _given_up(response, TOO_LARGE, f"an answer of {problem}")
+            return await _give_up(response, TOO_LARGE, f"an answer of {problem}")
         except BodyProblem as problem:
-            return await _given_up(response, UNREADABLE, f"an answer that cannot be read: {problem}")
+            return await _give_up(response, UNREADABLE, f"an answer that cannot be read: {problem}")
         except httpx2.TransportError as problem:
             return _fault(response.request, BROKEN_OFF, f"{type(problem).__name__}: {problem}")
         finally:
@@ -155,11 +158,11 @@ class BoundedClient(httpx2.AsyncClient):
 
 
 class _Headers(Exception):
-    """The host's headers are not to be had; the text says why, and shows none."""
+    """The host's headers are not available. The text has the reason and no header."""
 
 
 class _ServerEvents(httpx2.AsyncByteStream):
-    """The events of a stream, unpacked as they come, with lone surrogates and unreadable rows replaced."""
+    """The events of a stream, unpacked on arrival, with lone surrogates and unreadable rows replaced."""
 
     def __init__(self, response: httpx2.Response, limit: int) -> None:
         self._response, self._limit = response, limit
@@ -178,7 +181,7 @@ class _ServerEvents(httpx2.AsyncByteStream):
 
 
 async def _readable_events(pieces: AsyncIterator[bytes], limit: int) -> AsyncIterator[bytes]:
-    """Yield each event whole; one over the limit passes in pieces, and the SDK refuses it."""
+    """Yield each event whole. An event over the limit passes in pieces, and the SDK refuses it."""
     held, looked_at = bytearray(), 0
     async for piece in pieces:
         held += piece
@@ -195,7 +198,7 @@ async def _readable_events(pieces: AsyncIterator[bytes], limit: int) -> AsyncIte
 
 
 def _readable_event(event: bytes) -> bytes:
-    """An event whose data can be read, as far as anything can be made of it."""
+    """Return an event with readable data. An event that cannot be repaired stays as it is."""
     lines = event.splitlines()
     data = b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))
     message = readable(data)
@@ -215,12 +218,12 @@ def _stream(response: httpx2.Response, limit: int) -> httpx2.Response:
 
 
 def _unpacked_headers(response: httpx2.Response) -> list[tuple[str, str]]:
-    gone = ("content-encoding", "content-length", "transfer-encoding")
-    return [(name, value) for name, value in response.headers.multi_items() if name.lower() not in gone]
+    removed = ("content-encoding", "content-length", "transfer-encoding")
+    return [(name, value) for name, value in response.headers.multi_items() if name.lower() not in removed]
 
 
 def _is_error_answer(body: bytes) -> bool:
-    """Whether a body is an error in the words of the protocol."""
+    """Return whether a body is a message of the protocol."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
@@ -228,14 +231,14 @@ def _is_error_answer(body: bytes) -> bool:
     return isinstance(value, dict) and "jsonrpc" in value
 
 
-async def _given_up(response: httpx2.Response, code: int, what: str) -> httpx2.Response:
+async def _give_up(response: httpx2.Response, code: int, reason: str) -> httpx2.Response:
     await response.aclose()
-    return _fault(response.request, code, what)
+    return _fault(response.request, code, reason)
 
 
-def _fault(request: httpx2.Request, code: int, what: str) -> httpx2.Response:
-    """The answer in the place of one that cannot be had; the SDK takes the error out of it."""
-    error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": what[:300]}}
+def _fault(request: httpx2.Request, code: int, reason: str) -> httpx2.Response:
+    """Return an answer with an error, in place of a missing answer. The SDK reads the error from it."""
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": reason[:300]}}
     return httpx2.Response(
         503, request=request, content=json.dumps(error), headers={"Content-Type": "application/json"}
     )
@@ -243,7 +246,7 @@ def _fault(request: httpx2.Request, code: int, what: str) -> httpx2.Response:
 
 @asynccontextmanager
 async def http_transport(server: HTTPServer, limits: MCPLimits, line: Line, secrets: Secrets) -> AsyncIterator[Any]:
-    """The streams of a session over HTTP."""
+    """Open the streams of a session over HTTP."""
     limit = limits.max_message_bytes
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(BoundedClient(server, limit, line, secrets))
