@@ -104,7 +104,7 @@ async def test_a_malformed_proxy_is_a_configuration_error_that_names_the_variabl
 async def test_a_socks_proxy_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1080")
     to = OpenAIProvider("m", URL)
-    with pytest.raises(ConfigurationError, match=r"ALL_PROXY: a SOCKS proxy needs .*pip install socksio"):
+    with pytest.raises(ConfigurationError, match=r"ALL_PROXY: a SOCKS proxy requires .*pip install socksio"):
         await to.send(a_request(), to.encode(a_request()))
 
 
