@@ -75,7 +75,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_site_has_a_page_for_each_of_ours(site: Path) -> None:
     for page in PAGES[1:]:
         name = Path(page).relative_to("docs").with_suffix("")
-        assert (site / ("" if str(name) == "index" else name) / "index.html").is_file(), page
+        folder = name.parent if name.name == "index" else name
+        assert (site / folder / "index.html").is_file(), page
 
 
 def test_every_internal_link_of_the_site_resolves(site: Path) -> None:
