@@ -141,7 +141,7 @@ def _as_compiled(catalog: Any) -> Callable[[str], Any]:
     """As ``Catalog.ask`` does it, without the question to the rules that follows."""
     from rlm.catalog.catalog import SCORED_HERE
     from rlm.model.policy import Policy
-    from rlm.scoring.postings import TOLD
+    from rlm.scoring.postings import SENT
     from rlm.symbolic.engine import engine
 
     if len(catalog) < SCORED_HERE or catalog._shared.postings is None:
@@ -152,7 +152,7 @@ def _as_compiled(catalog: Any) -> Callable[[str], Any]:
 
     def scored(text: str) -> Any:
         analysis = engine().call("analyse", {**args, "text": text})
-        return postings.scored(analysis).told(floor, TOLD[0])
+        return postings.scored(analysis).to_args(floor, SENT[0])
 
     return scored
 

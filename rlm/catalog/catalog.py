@@ -506,7 +506,7 @@ class Catalog:
             if floor is not None and len(snapshot.units) >= SCORED_HERE and (shared.postings or numpy_is_there()):
                 shared.postings = shared.postings or Postings()
                 shared.postings.follow(shared.handle, snapshot)
-                return snapshot, shared.postings.asked(operation, args, floor)
+                return snapshot, shared.postings.call(operation, args, floor)
             return snapshot, engine().call(operation, args)
 
     def is_new(self, topic: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What a message of a conversation costs: the text that is counted, and the tokens of what is no text."""
+"""The price of a message: the text that a tokenizer counts, and the tokens of images, documents and sounds."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from rlm.model.message import Message
 
 IMAGE_TOKENS = 1_600
-"""What an image costs at most at the usual resolutions: 1,445 in OpenAI's tiles, 1,600 in Anthropic's table."""
+"""The highest price of an image at the usual resolutions: 1,445 in OpenAI's tiles, 1,600 in Anthropic's table."""
 
 DOCUMENT_TOKENS = 3_000
-"""What a document costs that is only named; Anthropic charges up to 3,000 for a page."""
+"""The price of a document that is only named. Anthropic charges up to 3,000 for a page."""
 
 _CHARACTERS = {"document": 4, "audio": 500}
-"""So many characters of base64 are a token at least."""
+"""The characters of base64 that are one token at least."""
 
 _MEDIA = {
     **dict.fromkeys(("image", "image_url", "input_image"), "image"),
@@ -24,13 +24,14 @@ _MEDIA = {
 }
 
 _PLACES = ("content", "output")
-"""Where a message, or a result in it, has a list of parts. Arguments of calls are counted as they are."""
+"""The fields of a message, or of a result in it, that have a list of parts. Arguments of calls count as text."""
 
 
 def priced(message: Message) -> tuple[str, int]:
-    """The text of a message that a tokenizer counts, and the tokens of its images, documents and sounds (estimated).
+    """Return the text of a message that a tokenizer counts, and the estimated tokens of its other media.
 
-    The JSON of a provider's own message stands for the text that its server makes of it, which is shorter.
+    For example an image adds ``IMAGE_TOKENS``. A message in a provider's own form counts as its JSON. The text that
+    the provider's server makes of it is shorter.
     """
     if message.is_text and "name" not in message.sent:
         return message.content, 0
@@ -40,12 +41,12 @@ def priced(message: Message) -> tuple[str, int]:
 
 
 def _without_media(part: Mapping[str, Any], media: list[int]) -> dict[str, Any]:
-    """The message, or the block of a result, whose list of parts names images, documents and sounds by type only."""
-    made = dict(part)
+    """Return a message, or a block of a result, with only the types of its images, documents and sounds."""
+    reduced = dict(part)
     for place in _PLACES:
-        if isinstance(made.get(place), list):
-            made[place] = [_counted(inner, media) for inner in made[place]]
-    return made
+        if isinstance(reduced.get(place), list):
+            reduced[place] = [_counted(inner, media) for inner in reduced[place]]
+    return reduced
 
 
 def _counted(part: Any, media: list[int]) -> Any:
@@ -59,7 +60,7 @@ def _counted(part: Any, media: list[int]) -> Any:
 
 
 def _is_written(part: Mapping[str, Any]) -> bool:
-    """Whether a document is a text that stands there."""
+    """Whether the text of a document is part of the message."""
     source = part.get("source")
     return isinstance(source, dict) and source.get("type") in ("text", "content")
 

@@ -1,9 +1,9 @@
-"""From packed blocks to the parts of a request: one place where text is put together, and only there.
+"""Render packed blocks to the parts of a request. No other module puts the text of a request together.
 
-What the host wrote, or declared trusted, stands in the provider's system place: the pinned units first, always
-in the same order, so that the beginning is the same text turn after turn. Everything else stands in a block
-of data behind it, each piece in a fence that it cannot close. A full tool schema is shown in one place only:
-in the provider's ``tools``, or in the text.
+Text that the host wrote, or declared trusted, stands in the provider's system place. The pinned units come first,
+always in the same order, so the beginning is the same text turn after turn. All other text stands behind it in a
+block of data, each piece in a fence that it cannot close. A full tool schema is shown in one place only: in the
+provider's ``tools``, or in the text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WIRES = ("openai", "anthropic", "text")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A unit as it is shown: in which form, and in which class it was packed."""
+    """A unit that is shown, with its form and its packing class."""
 
     unit: Unit
     block: Block
@@ -41,12 +41,15 @@ class Shown:
 
     @property
     def callable(self) -> bool:
-        """Whether the model may name it in a call: a tool whose full schema is shown."""
+        """Whether the model may call it: a tool with its full schema shown."""
         return self.unit.kind in CALLABLE and self.block.form == FULL
 
 
 def in_order(shown: Iterable[Shown], retained: Sequence[str]) -> tuple[Shown, ...]:
-    """The order of rendering: pinned, then what a session retains, then the rest; within each by id."""
+    """Return the units in the order of rendering: pinned, then retained by a session, then the rest; each by id.
+
+    Pinned units of higher priority come first, retained units keep their order.
+    """
     places = {id: place for place, id in enumerate(retained)}
 
     def key(item: Shown) -> tuple[int, int, str]:
@@ -60,7 +63,7 @@ def in_order(shown: Iterable[Shown], retained: Sequence[str]) -> tuple[Shown, ..
 
 @dataclass(frozen=True)
 class Texts:
-    """The two texts of a request, and the headings that they needed: (place, heading)."""
+    """The two texts of a request, and the headings in them: (place, heading)."""
 
     system: str
     data: str
@@ -68,7 +71,7 @@ class Texts:
 
 
 def texts(shown: Sequence[Shown]) -> Texts:
-    """The system text and the data text."""
+    """Return the system text and the data text."""
     used: list[tuple[str, str]] = []
     system: list[str] = []
     data: list[str] = []
@@ -80,47 +83,48 @@ def texts(shown: Sequence[Shown]) -> Texts:
             place.append(heading)
             place.extend(blocks)
 
-    ours = [item for item in shown if item.unit.trust is Trust.HOST]
-    theirs = [item for item in shown if item.unit.trust is not Trust.HOST]
-    section(system, GUIDANCE, (item for item in ours if item.unit.kind not in CALLABLE))
-    section(system, SCHEMAS, (item for item in ours if item.callable))
-    section(system, LISTED, (item for item in ours if item.unit.kind in CALLABLE and not item.callable))
-    section(data, SCHEMAS, (item for item in theirs if item.callable))
-    section(data, DATA, (item for item in theirs if not item.callable))
+    trusted = [item for item in shown if item.unit.trust is Trust.HOST]
+    foreign = [item for item in shown if item.unit.trust is not Trust.HOST]
+    section(system, GUIDANCE, (item for item in trusted if item.unit.kind not in CALLABLE))
+    section(system, SCHEMAS, (item for item in trusted if item.callable))
+    section(system, LISTED, (item for item in trusted if item.unit.kind in CALLABLE and not item.callable))
+    section(data, SCHEMAS, (item for item in foreign if item.callable))
+    section(data, DATA, (item for item in foreign if not item.callable))
     return Texts("".join(system), "".join(data), tuple(used))
 
 
 def native_tools(shown: Sequence[Shown], wire: Wire, limits: WireLimits = COMMON) -> list[dict[str, Any]]:
-    """The callable tools in a provider's own spelling; they are the caller's to change."""
+    """Return the callable tools in a provider's own spelling; the caller may change them."""
     spell = anthropic_tool if wire == "anthropic" else openai_tool
     return [spell(item.unit, limits) for item in shown if item.callable]
 
 
 def conversation(turn: CompileInput) -> tuple[Message, ...]:
-    """The host's messages, the text of this turn where it is not the last of them, and what came after it."""
+    """Return the host's messages, the text of this turn unless it is the last of them, and the messages after it."""
     now = Message(role="user", content=turn.text)
     last = turn.messages[-1] if turn.messages else None
-    told = last is not None and (last.role, last.content) == (now.role, now.content)
-    return (*turn.messages, *([now] if turn.text and not told else []), *turn.tail)
+    repeated = last is not None and (last.role, last.content) == (now.role, now.content)
+    return (*turn.messages, *([now] if turn.text and not repeated else []), *turn.tail)
 
 
 def request_parts(wire: Wire, text: Texts, turn: CompileInput, tools: list[dict[str, Any]]) -> dict[str, Any]:
-    """The finished parts of a request for one provider.
+    """Return the finished parts of a request for one provider: ``messages``, and ``system`` and ``tools`` if any.
 
-    Raises: ConfigurationError ``other_wire`` where a message has another provider's form.
+    Raises:
+        ConfigurationError: ``other_wire`` if a message has another provider's form.
     """
-    said = conversation(turn)
+    sent = conversation(turn)
     if wire != "text":
-        in_form(said, wire)
+        in_form(sent, wire)
     if wire == "anthropic":
-        kept = [_spoken(message) for message in said if message.role not in _INSTRUCTING]
-        instructions = [message.content for message in said if message.role in _INSTRUCTING]
+        kept = [_two_roles(message) for message in sent if message.role not in _INSTRUCTING]
+        instructions = [message.content for message in sent if message.role in _INSTRUCTING]
         parts: dict[str, Any] = {"messages": _data_first(text.data, kept)}
         system = "\n".join(part for part in (text.system, *instructions) if part)
         if system:
             parts["system"] = system
     else:
-        messages = _data_first(text.data, [message.sent if wire == "openai" else message.bare for message in said])
+        messages = _data_first(text.data, [message.sent if wire == "openai" else message.bare for message in sent])
         if text.system:
             messages.insert(0, {"role": "system", "content": text.system})
         parts = {"messages": messages}
@@ -132,11 +136,11 @@ def request_parts(wire: Wire, text: Texts, turn: CompileInput, tools: list[dict[
 _INSTRUCTING = ("system", "developer")
 
 
-def _spoken(message: Message) -> dict[str, Any]:
-    """A message for a format that knows two speakers, without names: what is not the assistant's is the user's."""
+def _two_roles(message: Message) -> dict[str, Any]:
+    """Return a message for a format with the roles ``user`` and ``assistant`` only: all other roles become ``user``."""
     sent = {field: value for field, value in message.sent.items() if field != "name"}
     return sent if sent["role"] in ("user", "assistant") else {**sent, "role": "user"}
 
 
-def _data_first(data: str, said: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{"role": "user", "content": data}, *said] if data else list(said)
+def _data_first(data: str, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": data}, *messages] if data else list(messages)

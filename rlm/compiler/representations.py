@@ -1,7 +1,8 @@
-"""The forms in which a unit can be shown, as finished blocks of text with their price.
+"""The forms of a unit, as finished blocks of text with their price.
 
-``full`` is the whole: a tool is callable only in this form. ``compact`` says what it is and how it is called,
-``reference`` that it exists. A block is the same, byte for byte, in every request that shows it.
+``full`` is the whole unit: a tool is callable only in this form. ``compact`` has its purpose and its signature,
+``reference`` only its name. For example ``Listed, not callable: git_diff`` is a reference. A block is the same, byte
+for byte, in every request that shows it.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ FULL, COMPACT, REFERENCE = "full", "compact", "reference"
 COMPACT_UTILITY = 350
 REFERENCE_UTILITY = 100
 NATIVE_MARGIN = 12
-"""Tokens added to a native tool's JSON for what a provider puts around it."""
+"""Tokens added to a native tool's JSON for the text that a provider puts around it."""
 
 T = TypeVar("T")
 
 _SENTENCE = 200
 _SIGNATURE = 600
-"""Characters: the parameters of no usual tool take so many, and what cannot be called may not crowd out what can."""
+"""Characters of a signature. Usual tools take fewer, and a listed tool must not crowd out callable ones."""
 
 KEPT_BYTES = 64 * 1024 * 1024
-"""Bytes of text, about, of blocks that are remembered."""
+"""The approximate bytes of text of the cached blocks."""
 
 _ENTRY = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One form of one unit: its text (empty where the provider's ``tools`` field carries it) and tokens."""
+    """One form of one unit: its text (empty if the provider's ``tools`` field has it) and its tokens."""
 
     form: str
     text: str
@@ -48,7 +49,7 @@ class Block:
 
 
 class Blocks:
-    """The blocks of units, made once and kept by the units' content."""
+    """A cache of blocks by the content of their units."""
 
     def __init__(self, counter: TokenCounter, limits: WireLimits | None) -> None:
         self._counter = counter
@@ -59,7 +60,7 @@ class Blocks:
         self._lock = ForkLock()
 
     def full(self, unit: Unit) -> Block:
-        """The unit's ``full`` block; most requests need no other."""
+        """Return the unit's ``full`` block; most requests take no other."""
         block = self._whole.get(unit.digest)
         if block is None:
             own = next((form for form in unit.representations if form.name == FULL), None)
@@ -68,7 +69,7 @@ class Blocks:
         return block
 
     def of(self, unit: Unit) -> tuple[Block, ...]:
-        """All of the unit's blocks, ``full`` first."""
+        """Return all blocks of the unit, ``full`` first."""
         blocks = self._shorter.get(unit.digest)
         if blocks is None:
             blocks = tuple(self._made(unit))
@@ -76,7 +77,7 @@ class Blocks:
         return blocks
 
     def _keep(self, kept: dict[str, T], unit: Unit, value: T, size: int) -> None:
-        """Remember what was made; where that is too much, all else is forgotten."""
+        """Add a value to the cache; if the cache is too large, empty it first."""
         with self._lock:
             self._bytes += size + _ENTRY
             if self._bytes > KEPT_BYTES:
@@ -108,7 +109,7 @@ class Blocks:
 
 
 def derived_forms(unit: Unit) -> list[Representation]:
-    """``compact`` and ``reference``, by a fixed rule."""
+    """Return ``compact`` and ``reference``, made by a fixed rule."""
     sentence = first_sentence(unit.description or unit.content)
     if unit.kind in CALLABLE:
         called = f"Listed, not callable: {unit.name}({signature(unit.schema)})"
@@ -122,7 +123,7 @@ def derived_forms(unit: Unit) -> list[Representation]:
 
 
 def first_sentence(text: str) -> str:
-    """The beginning of a text, up to the end of its first sentence."""
+    """Return the beginning of a text, up to the end of its first sentence or to 200 characters."""
     line = " ".join(text[: 4 * _SENTENCE].split())
     end = line.find(". ")
     if 0 < end < _SENTENCE:
@@ -131,22 +132,25 @@ def first_sentence(text: str) -> str:
 
 
 def signature(schema: Mapping[str, Any] | None) -> str:
-    """The parameters in one line. Of very many, those that must be given come first, and the others are counted."""
+    """Return the parameters in one line, for example ``path: string, depth?: integer``.
+
+    If the line is too long, required parameters come first, and the line ends with the number of the others.
+    """
     names = parameters(schema)
-    room = _SIGNATURE
-    if len(line := ", ".join(names)) <= room:
+    free = _SIGNATURE
+    if len(line := ", ".join(names)) <= free:
         return line
     kept: list[str] = []
     for name in sorted(names, key=lambda name: name.partition(":")[0].endswith("?")):
-        room -= len(name) + 2
-        if room < 0:
+        free -= len(name) + 2
+        if free < 0:
             break
         kept.append(name)
     return ", ".join([*kept, f"... {len(names) - len(kept):,} more"])
 
 
 def parameters(schema: Mapping[str, Any] | None) -> list[str]:
-    """Parameter names with their types; ``?`` marks what may be left out."""
+    """Return the parameter names with their types; ``?`` marks optional ones."""
     properties = (schema or {}).get("properties")
     if not isinstance(properties, Mapping):
         return []
@@ -163,7 +167,7 @@ def parameters(schema: Mapping[str, Any] | None) -> list[str]:
 
 
 def block_text(unit: Unit, body: str, *, title: str | None = None) -> str:
-    """A block: a heading and the body of a host's unit, or a labelled fence around a stranger's."""
+    """Return a block: a heading and the body of a host's unit, or a labelled fence around a third party's body."""
     body = body.strip()
     if unit.trust is Trust.HOST:
         return f"## {title or unit.id}\n{body}\n" if body else f"## {title or unit.id}\n"
@@ -174,20 +178,20 @@ def block_text(unit: Unit, body: str, *, title: str | None = None) -> str:
 
 
 def _readable(unit: Unit, text: str) -> str:
-    """A text of a unit with one kind of line end; where it is no host's, with nothing hidden in it."""
+    """Return a text of a unit with one kind of line end; in the text of a third party, show invisible characters."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text if unit.trust is Trust.HOST else visible(text)
 
 
 def schema_text(unit: Unit) -> str:
-    """A callable unit in text form: description and schema."""
+    """Return a callable unit as text: description and schema."""
     description = _readable(unit, unit.description.strip())
     schema = json_text(_open(unit.schema), compact=True)
     return f"{description}\n{schema}" if description else schema
 
 
 def native_text(unit: Unit, limits: WireLimits = COMMON) -> str:
-    """What is counted for a native tool: its JSON."""
+    """Return the text that a tokenizer counts for a native tool: its JSON."""
     return json.dumps(_openai_tool(unit, limits), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -195,7 +199,7 @@ def native_text(unit: Unit, limits: WireLimits = COMMON) -> str:
 
 
 def _open(schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    """An object with properties, to be read only: its parts are the unit's."""
+    """Return a schema with ``type`` and ``properties``. It shares the unit's values, so do not change it."""
     return {"type": "object", "properties": {}, **(schema or {})}
 
 
@@ -206,9 +210,9 @@ def _copied(value: Any) -> Any:
 
 
 def openai_tool(unit: Unit, limits: WireLimits = COMMON) -> dict[str, Any]:
-    """One entry of OpenAI's ``tools``; nothing of it is the unit's own, so a caller may change it."""
-    made: dict[str, Any] = _copied(_openai_tool(unit, limits))
-    return made
+    """Return one entry of OpenAI's ``tools``. It is a copy, so a caller may change it."""
+    copy: dict[str, Any] = _copied(_openai_tool(unit, limits))
+    return copy
 
 
 def _openai_tool(unit: Unit, limits: WireLimits) -> dict[str, Any]:
@@ -218,6 +222,6 @@ def _openai_tool(unit: Unit, limits: WireLimits) -> dict[str, Any]:
 
 
 def anthropic_tool(unit: Unit, limits: WireLimits = COMMON) -> dict[str, Any]:
-    """One entry of Anthropic's ``tools``; nothing of it is the unit's own."""
+    """Return one entry of Anthropic's ``tools``. It is a copy, so a caller may change it."""
     tool = wire_tool(unit, limits)
     return {"name": wire_name(unit.id), "description": tool.description, "input_schema": _copied(tool.schema)}

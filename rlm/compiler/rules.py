@@ -1,4 +1,4 @@
-"""The compiler's side of the door: what is asked of the rules, as plain values."""
+"""The compiler's calls of the rules: arguments and answers as plain values, and the host's own rules."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from rlm.symbolic.values import JsonValue
 
 @dataclass(frozen=True)
 class Reach:
-    """Where a request goes: what the rules are told of its wire.
+    """The place of full schemas, and the wire of a request.
 
     Attributes:
         native: whether full schemas stand in the provider's ``tools`` field.
-        wire: ``openai``, ``anthropic``, or None where the view may go to either.
+        wire: ``openai``, ``anthropic``, or None if the view may go to either.
     """
 
     native: bool
@@ -39,15 +39,15 @@ class Reach:
 
     @property
     def limits(self) -> WireLimits | None:
-        """The limits that hold; None where no schema goes into a ``tools`` field."""
+        """The limits of the wire; None if no schema goes into a ``tools`` field."""
         return limits_of(self.wire) if self.native else None
 
     def args(self, snapshot: Snapshot) -> dict[str, Any]:
-        """``refused`` and ``most_tools``, as ``rlm_eligible:policy/2`` takes them."""
+        """Return ``refused`` and ``most_tools``, as ``rlm_eligible:policy/2`` takes them."""
         limits = self.limits
         if limits is None:
             return {"refused": [], "most_tools": None}
-        rows = [[id, limits.name, what] for id, what in snapshot.refused(limits)]
+        rows = [[id, limits.name, problem] for id, problem in snapshot.refused(limits)]
         return {"refused": rows, "most_tools": limits.most_tools}
 
 
@@ -55,7 +55,7 @@ TEXT = Reach(native=False)
 
 
 def selection_args(turn: CompileInput, policy: Policy, rules: int | None) -> dict[str, Any]:
-    """One compile's question to ``rlm_select:select/2``, apart from what its wire refuses."""
+    """Return the arguments of ``rlm_select:select/2`` for one compile, without those of its wire."""
     return {
         "text": turn.text,
         "history": turn.history,
@@ -80,7 +80,7 @@ def selection_args(turn: CompileInput, policy: Policy, rules: int | None) -> dic
 
 
 def policy_args(policy: Policy) -> dict[str, JsonValue]:
-    """What the host allows, as the rules of eligibility take it."""
+    """Return the permissions of the host, as the rules of eligibility take them."""
 
     def patterns(value: frozenset[str] | None) -> list[JsonValue] | None:
         return None if value is None else [*sorted(value)]
@@ -98,51 +98,58 @@ def select(
     catalog: Catalog,
     turn: CompileInput,
     policy: Policy,
-    standing: tuple[Unit, ...] = (),
+    extra_pinned: tuple[Unit, ...] = (),
     host: HostRules | None = None,
     reach: Reach = TEXT,
 ) -> tuple[Snapshot, Selection]:
-    """Ask the rules; ``standing`` are further pinned units for this question only, ``host`` the host's own rules.
+    """Return the selection of the rules, and the snapshot of the units that they chose from.
+
+    Args:
+        catalog, turn, policy, reach: the material of the compile.
+        extra_pinned: further pinned units for this selection only.
+        host: the host's own rules.
 
     Raises:
-        ConfigurationError: ``unknown_unit`` for an id in ``selected`` or ``admitted`` that is not there.
+        ConfigurationError: ``unknown_unit`` for an unknown id in ``selected`` or ``admitted``.
         CompileError: ``pinned_conflict``, ``pinned_blocked``, ``selected_conflict``, naming the units.
     """
     args = selection_args(turn, policy, None if host is None else host.handle)
     if turn.sensors or turn.admitted or policy.selected:
         _known_ids(catalog.units, turn, policy)
-    args["standing"] = [standing_facts(unit) for unit in standing]
-    args |= reach.args(catalog.snapshot().with_standing(standing) if standing else catalog.snapshot())
+    args["standing"] = [pinned_facts(unit) for unit in extra_pinned]
+    args |= reach.args(catalog.snapshot().with_standing(extra_pinned) if extra_pinned else catalog.snapshot())
     snapshot, reply = catalog.ask("select", args, floor=args["floor"])
-    if standing:
-        snapshot = snapshot.with_standing(standing)
+    if extra_pinned:
+        snapshot = snapshot.with_standing(extra_pinned)
     if "error" in reply:
         raise _misconfigured(reply["error"])
     return snapshot, Selection.of(reply)
 
 
-def standing_facts(unit: Unit) -> dict[str, JsonValue]:
-    """What the rules are told of a unit that stands for one compile: no words, since no evidence is wanted."""
-    known = _told.get(unit.digest)
+def pinned_facts(unit: Unit) -> dict[str, JsonValue]:
+    """Return the facts of an extra pinned unit, without its words: a pinned unit requires no evidence."""
+    known = _facts_by_digest.get(unit.digest)
     if known is None:
-        if len(_told) >= _MOST_TOLD:
-            _told.clear()
-        known = _told[unit.digest] = {key: value for key, value in said_of(unit).items() if key not in _EVIDENCE}
+        if len(_facts_by_digest) >= _MOST_FACTS:
+            _facts_by_digest.clear()
+        known = _facts_by_digest[unit.digest] = {
+            key: value for key, value in said_of(unit).items() if key not in _EVIDENCE
+        }
     return known
 
 
-_told: dict[str, dict[str, JsonValue]] = {}
-"""By digest: the same few units stand in every request of every run."""
+_facts_by_digest: dict[str, dict[str, JsonValue]] = {}
+"""Facts by the unit's digest: the same few extra units are pinned in every request of every run."""
 
-_MOST_TOLD = 1024
+_MOST_FACTS = 1024
 _EVIDENCE = frozenset({"names", "groups", "triggers", "fields"})
 
 
 def _known_ids(units: Mapping[str, Unit], turn: CompileInput, policy: Policy) -> None:
-    wanted = [(id, "selected") for id in sorted(policy.selected)]
+    named = [(id, "selected") for id in sorted(policy.selected)]
     for item in turn.admitted:
-        wanted += [(id, "admitted") for id in (item.unit, *item.premises)]
-    for id, where in wanted:
+        named += [(id, "admitted") for id in (item.unit, *item.premises)]
+    for id, where in named:
         if id not in units:
             raise ConfigurationError(
                 "unknown_unit", f"{where} names {id!r}, which is not in the catalog{did_you_mean(id, units)}"
@@ -170,7 +177,7 @@ def seal_args(
     total: int,
     reach: Reach = TEXT,
 ) -> dict[str, Any]:
-    """What ``rlm_seal:seal/2`` needs to know of a finished projection."""
+    """Return the arguments of ``rlm_seal:seal/2`` for a finished projection."""
     return {
         "shown": [_seal_facts(unit, snapshot) for unit in shown],
         "pinned": [_seal_facts(unit, snapshot) for unit in snapshot.pinned],
@@ -197,25 +204,25 @@ def _seal_facts(unit: Unit, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def superseded(unit: Unit, units: Mapping[str, Unit]) -> list[str]:
-    """Everything that a unit supersedes, directly or through others that are there."""
-    found: set[str] = set()
+    """Return the ids that a unit supersedes, directly or through registered units."""
+    ids: set[str] = set()
     queue = [*unit.supersedes]
     while queue:
         id = queue.pop()
-        if id not in found:
-            found.add(id)
+        if id not in ids:
+            ids.add(id)
             queue.extend(units[id].supersedes if id in units else ())
-    return sorted(found)
+    return sorted(ids)
 
 
 @dataclass(frozen=True)
 class HostRules:
-    """A host's own rules as they were read and loaded. The engine forgets them when nobody holds this any more.
+    """A host's own rules, loaded into the engine. The engine unloads them when this object is deleted.
 
     Attributes:
-        path, source: the file, and what was in it.
-        handle: the engine's name for them.
-        warnings: what there is to say of them, a sentence each.
+        path, source: the file and its text.
+        handle: the engine's number for the rules.
+        warnings: the findings that are not errors, a sentence each.
     """
 
     path: str
@@ -225,10 +232,10 @@ class HostRules:
 
 
 def load_rules(path: Path) -> HostRules:
-    """The rules of a file as it is now: read once, and loaded once for each content.
+    """Return the rules of a file in its present state; each content is loaded once.
 
     Raises:
-        ConfigurationError: ``host_rules`` with all findings (line, column, message, fix); or without, where it
+        ConfigurationError: ``host_rules`` with all findings (line, column, message, fix), or with none if the file
             cannot be read.
     """
     key = (str(path), read_rules(path))
@@ -246,13 +253,13 @@ def _load(path: str, source: str) -> HostRules:
     findings = reply.get("findings", ())
     if "rules" not in reply:
         errors = [finding for finding in findings if finding.get("level", "error") == "error"]
-        raise ConfigurationError("host_rules", _said(path, errors[0]), {"findings": errors})
-    made = HostRules(path, source, int(reply["rules"]), tuple(_said(path, finding) for finding in findings))
-    weakref.finalize(made, _forget, os.getpid(), made.handle).atexit = False
-    return made
+        raise ConfigurationError("host_rules", _finding_text(path, errors[0]), {"findings": errors})
+    loaded = HostRules(path, source, int(reply["rules"]), tuple(_finding_text(path, finding) for finding in findings))
+    weakref.finalize(loaded, _forget, os.getpid(), loaded.handle).atexit = False
+    return loaded
 
 
-def _said(path: str, finding: Mapping[str, Any]) -> str:
+def _finding_text(path: str, finding: Mapping[str, Any]) -> str:
     return f"{path}, line {finding['line']}, column {finding['column']}: {finding['message']}"
 
 
@@ -262,17 +269,17 @@ def _forget(process: int, handle: int) -> None:
 
 
 _loaded: OrderedDict[tuple[str, str], HostRules] = OrderedDict()
-"""By path and content, the latest last; what falls out lives on in the views that were compiled with it."""
+"""Rules by path and content, the latest last. Removed ones live on in the views that were compiled with them."""
 
 _MOST_LOADED = 32
 _loading = ForkLock()
 
 
 def read_rules(path: Path) -> str:
-    """The text of a policy file.
+    """Return the text of a policy file.
 
     Raises:
-        ConfigurationError: ``host_rules`` where it is no regular file of at most ``MOST_BYTES`` in UTF-8.
+        ConfigurationError: ``host_rules`` if it is not a regular file of at most ``MOST_BYTES`` in UTF-8.
     """
     try:
         return files.read_text(path, MOST_BYTES).replace("\r\n", "\n").replace("\r", "\n")
@@ -282,4 +289,4 @@ def read_rules(path: Path) -> str:
 
 
 MOST_BYTES = 262_144
-"""As ``rlm_host_read:most_bytes/1``; tested to be the same."""
+"""As ``rlm_host_read:most_bytes/1``; a test compares the two."""

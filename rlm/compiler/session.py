@@ -1,9 +1,8 @@
-"""A conversation whose tools block only grows: providers cache prefixes, and a block that changes costs money.
+"""A conversation with a tools block that only grows. Providers cache prefixes, so a changed block costs money.
 
-Tools that were shown stay, in their place and byte for byte, and new ones come behind them. The block is
-compacted, made anew from this turn's evidence alone, only as a stated event: when a kept tool may not be
-shown any more, when something supersedes it, when its text changed, when the budget is full, when the wire takes no
-more tools, or when the host says so.
+Shown tools stay in their place, byte for byte, and new ones follow them. A compaction makes the block again from the
+evidence of this turn alone. The session reports each compaction with its reason: a kept tool may not be shown any
+more, a unit supersedes it, its text changed, the budget is full, the wire takes no more tools, or the host requests it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ REMEMBERED_TURNS = 3
 
 
 class CompactionReason(enum.StrEnum):
-    """Why the tools block was made anew."""
+    """The reason for which the tools block was made again."""
 
     HOST = "host"
     NOT_SHOWABLE = "not_showable"
@@ -42,7 +41,7 @@ class CompactionReason(enum.StrEnum):
 
 
 class Compaction(Noun):
-    """One compaction: the turn (from 1), why, the units that caused it, and what the block lost by it."""
+    """One compaction: the turn (from 1), the reason, the units that caused it, and the units that the block lost."""
 
     turn: int
     reason: CompactionReason
@@ -51,14 +50,14 @@ class Compaction(Noun):
 
 
 class Session:
-    """Compiles the turns of one conversation. Not for use from several threads at once.
+    """Compiles the turns of one conversation. Do not use a session from several threads at once.
 
     Args:
         catalog: the units.
-        policy: the host's word; it may be changed between turns (``session.policy = ...``).
-        sensor: what scores the units of every turn (``rlm.Sensor()``); it may be changed likewise, and a turn's own
-            ``sensor=`` wins.
-        tools: where schemas stand, as in ``rlm.compile``.
+        policy: the decisions of the host; it may be changed between turns (``session.policy = ...``).
+        sensor: scores the units of every turn (``rlm.Sensor()``). It may be changed between turns, and a turn's own
+            ``sensor=`` takes precedence.
+        tools: the place of schemas, as in ``rlm.compile``.
         wire: the format of native tools, as in ``rlm.compile``.
     """
 
@@ -81,7 +80,7 @@ class Session:
         self._turn = 0
         self._texts: list[str] = []
         self._view: CompiledContext | None = None
-        self._asked = False
+        self._compaction_requested = False
 
     @property
     def view(self) -> CompiledContext | None:
@@ -94,20 +93,24 @@ class Session:
         return self._view.callable if self._view is not None else ()
 
     def compact(self) -> None:
-        """Make the block anew at the next turn."""
-        self._asked = True
+        """Request a compaction at the next turn."""
+        self._compaction_requested = True
 
     def compile(self, text: str, **evidence: Any) -> CompiledContext:
-        """Compile the next turn; ``evidence`` as in ``rlm.compile`` (needs, signals, sensors, messages...).
+        """Compile the next turn, and return its view.
 
-        A compaction of this turn, if there was one, is the last of ``session.compactions``.
+        A compaction of this turn is the last of ``session.compactions``.
+
+        Args:
+            text: the user's text.
+            evidence: as in ``rlm.compile``, for example ``needs``, ``signals``, ``sensors`` or ``messages``.
         """
         self._turn += 1
         evidence = {"history": tuple(reversed(self._texts)), "sensor": self.sensor, **evidence}
         kept = self.kept
         view: CompiledContext | None = None
         cause: tuple[CompactionReason, tuple[str, ...]] | None = None
-        if self._asked and kept:
+        if self._compaction_requested and kept:
             cause = CompactionReason.HOST, ()
         else:
             try:
@@ -123,7 +126,7 @@ class Session:
             reason, units = cause
             lost = tuple(id for id in kept if id not in view.callable)
             self.compactions.append(Compaction(turn=self._turn, reason=reason, units=units, lost=lost))
-        self._asked = False
+        self._compaction_requested = False
         self._texts = [*self._texts, text][-REMEMBERED_TURNS:]
         self._view = view
         return view
@@ -133,7 +136,7 @@ class Session:
         return compile_view(self.catalog, text, policy=self.policy, retained=kept, **place, **evidence)
 
     def _cause(self, view: CompiledContext, kept: tuple[str, ...]) -> tuple[CompactionReason, tuple[str, ...]] | None:
-        """What forces the block to be made anew, if anything does."""
+        """Return the reason for a compaction and the units that cause it; None if there is no reason."""
         missing = tuple(id for id in kept if id not in view.active)
         crowded = self._crowded(view)
         if crowded:
@@ -150,7 +153,7 @@ class Session:
         return (CompactionReason.CHANGED, moved) if moved else None
 
     def _crowded(self, view: CompiledContext) -> tuple[str, ...]:
-        """The units that this turn asks for and that the kept tools leave no place for on the wire."""
+        """Return the units of this turn's evidence that exceed the tool limit of the wire."""
         return tuple(
             id
             for id, rows in view.selection.rejected.items()
@@ -169,7 +172,7 @@ class Session:
         )
 
     def _moved(self, view: CompiledContext) -> tuple[str, ...]:
-        """The units that keep the new block from beginning with the old one, byte for byte."""
+        """Return the units that prevent the new block from beginning with the old one, byte for byte."""
         before = _block(self._view) if self._view is not None else []
         after = _block(view)
         if after[: len(before)] == before:
@@ -180,7 +183,7 @@ class Session:
 
 
 def _block(view: CompiledContext) -> list[tuple[str, Any]]:
-    """The callable tools with what is sent of each, and where."""
+    """Return the ids of the callable tools, each with its text and place, or its entry in ``tools``."""
     shown = [item for item in view.shown if item.callable]
     native = native_tools(shown, "openai", limits_of(view.wire))
     return [

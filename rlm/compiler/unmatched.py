@@ -1,6 +1,6 @@
-"""What of a policy matches no unit, and so does nothing: most often a misspelt id, or a grant that was forgotten.
+"""Find patterns of a policy that match no unit, and so have no effect: for example a misspelt id or a forgotten grant.
 
-It is no error: a policy may speak of units that come later, those of a server that is not connected yet, say.
+They are not errors: a policy may name units that are registered later, such as those of a server not yet connected.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from rlm.model.policy import Policy, covers
 from rlm.model.unit import CALLABLE, Trust, Unit
 
 HINTS = 3
-"""For so many patterns the closest id is looked for: each is compared with every id that there is."""
+"""The number of patterns for which to search the closest id: each search compares all ids."""
 
 
 def unmatched(policy: Policy, units: Mapping[str, Unit]) -> tuple[str, ...]:
-    """A sentence for each pattern without a wildcard that matches nothing, in a fixed order."""
+    """Return a sentence for each pattern without a wildcard that matches nothing, in a fixed order."""
     capabilities = {unit.capability for unit in units.values() if unit.capability is not None}
     sentences: list[str] = []
     for field, pattern, known, what in _patterns(policy, set(units), capabilities):
@@ -28,7 +28,7 @@ def unmatched(policy: Policy, units: Mapping[str, Unit]) -> tuple[str, ...]:
 
 def nothing_granted(policy: Policy, units: Mapping[str, Unit]) -> str | None:
     """Return the sentence for a policy that grants none of the catalog's capabilities, or none of the imported tools
-    because it has no ``capabilities``; None where there are no such tools, and where the host chose the empty set.
+    because it has no ``capabilities``. Return None if there are no such tools, or if the host chose the empty set.
 
     Example:
         >>> nothing_granted(Policy(), {"tool:a": Unit("tool:a", trust="stranger")})[:44]
@@ -77,7 +77,7 @@ def _granted_instead(patterns: Iterable[str], needed: Iterable[str]) -> str:
 
 
 def _patterns(policy: Policy, ids: set[str], capabilities: set[str]) -> Iterator[tuple[str, str, set[str], str]]:
-    """``(field, pattern, what it may match, what to say)`` for every pattern without a wildcard."""
+    """Yield ``(field, pattern, possible matches, sentence)`` for every pattern without a wildcard."""
     for fields, known, what in (
         (("denied", "disabled", "scope"), ids, "which is no unit of the catalog"),
         (("capabilities", "withheld"), capabilities, "which no unit of the catalog needs"),

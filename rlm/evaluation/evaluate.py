@@ -1,4 +1,4 @@
-"""How good selection is for a catalog and questions whose needed tools are known.
+"""Measure the quality of selection for a catalog, with questions and the tools that each needs. For example:
 
 questions = read_questions(Path("questions.jsonl"), catalog)
 figures = evaluated("rules", catalog, questions)
@@ -25,18 +25,18 @@ from rlm.model.policy import Mode, Policy
 from rlm.similarity.sensor import Sensor
 
 MOST_BYTES = 256 * 1024 * 1024
-"""Bytes of a file of questions."""
+"""The greatest size of a file of questions, in bytes."""
 
 FIRST = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50)
-"""After so many tools recall and tokens are looked at."""
+"""The numbers of first tools at which recall and tokens are measured."""
 
 Groups: TypeAlias = tuple[tuple[str, ...], ...]
-"""Ids of units: of each group one is enough."""
+"""Groups of unit ids: one unit of each group is enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A text, and the tools that it needs; none for one that needs no tool."""
+    """A text, and the tools that it needs. ``groups`` is empty if it needs no tool."""
 
     text: str
     groups: Groups
@@ -45,9 +45,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A needed tool that was not shown, why not, and what would change that.
+    """A needed tool that was not shown, with the reasons and a change of the host that would show it.
 
-    Where one of several would do, it is the one that the evidence puts first. ``shown`` are the first that were shown.
+    Of several alternatives it is the one that the evidence ranks first. ``shown`` has the first tools that were shown.
     """
 
     text: str
@@ -59,13 +59,14 @@ class Miss:
 
 @dataclass
 class Figures:
-    """What one system reached. Shares are between 0 and 1, tokens and tools are means, times are CPU medians.
+    """The results of one system. Shares are between 0 and 1, tokens and tools are means, times are CPU medians.
 
-    Recall is the share of the needed tools, completeness the share of questions with all of them; both are of the
-    questions that need a tool, and None where there are none. ``quiet`` is of the others: for how many nothing was
-    shown. ``shown``, ``recall_shown``, ``completeness_shown`` and ``tokens`` (of the whole request) are of what is
-    really shown, ``curve`` has (tools, recall, tokens) for requests with so many of the first tools. ``missed`` counts
-    all misses, ``misses`` explains the first of them.
+    Recall is the share of the needed tools, completeness the share of questions with all of them. Both count the
+    questions that need a tool, and are None if there are none. For example ``recall5`` is the recall of the first five
+    tools. ``quiet`` is the share of the other questions for which nothing was shown. ``shown``, ``recall_shown``,
+    ``completeness_shown`` and ``tokens`` (of the whole request) measure the tools that are really shown. ``curve`` has
+    (tools, recall, tokens) for requests with the first tools only. ``missed`` counts all misses, ``misses`` explains
+    the first of them.
     """
 
     system: str
@@ -85,10 +86,10 @@ class Figures:
 
 
 def read_questions(path: Path, catalog: Catalog) -> list[Question]:
-    """Questions from JSON Lines: ``query``, and ``groups`` (lists of alternatives) or ``tools`` (all needed).
+    """Return the questions of a file of JSON Lines: ``query``, and ``groups`` (alternatives) or ``tools`` (all needed).
 
-    Tools are named by id, or by name where only one unit has it; ``"tools": []`` is a question that needs none.
-    ``history`` are earlier texts, last first.
+    Tools are named by id, or by a name that only one unit has. ``"tools": []`` is a question that needs none.
+    ``history`` has earlier texts, last first.
 
     Raises:
         CatalogError: ``bad_questions`` with all findings (line, message), or for a file that cannot be read.
@@ -124,13 +125,13 @@ def _question(row: Mapping[str, Any], catalog: Catalog, names: Mapping[str, str]
         if name in catalog:
             return name
         if not names.get(name):
-            what = "more than one unit is called" if name in names else "no unit is called"
-            raise ValueError(f"{what} {name!r}{'' if name in names else did_you_mean(name, names)}")
+            problem = "more than one unit is called" if name in names else "no unit is called"
+            raise ValueError(f"{problem} {name!r}{'' if name in names else did_you_mean(name, names)}")
         return names[name]
 
-    def listed(value: Any, what: str) -> list[Any]:
+    def listed(value: Any, subject: str) -> list[Any]:
         if not isinstance(value, list):
-            raise ValueError(f"{what} must be a list")
+            raise ValueError(f"{subject} must be a list")
         return value
 
     if not isinstance(row, dict) or not isinstance(row.get("query"), str) or ("groups" in row) == ("tools" in row):
@@ -143,9 +144,9 @@ def _question(row: Mapping[str, Any], catalog: Catalog, names: Mapping[str, str]
     if not all(groups):
         raise ValueError("a group without a tool can never be shown")
     history = row.get("history") or ()
-    said = [history] if isinstance(history, str) else history
-    found = tuple(tuple(unit(name) for name in group) for group in groups)
-    return Question(row["query"], found, tuple(str(text) for text in said))
+    texts = [history] if isinstance(history, str) else history
+    ids = tuple(tuple(unit(name) for name in group) for group in groups)
+    return Question(row["query"], ids, tuple(str(text) for text in texts))
 
 
 def evaluated(
@@ -157,40 +158,40 @@ def evaluated(
     sensor: Sensor | None = None,
     most_misses: int = 20,
 ) -> Figures:
-    """What one system reaches: the rules, with a sensor or another policy.
+    """Return the figures of one system: of the rules, with a sensor or a policy.
 
     Args:
-        system: what it is called in the figures.
-        catalog: what there is to choose from.
+        system: its name in the figures.
+        catalog: the units to choose from.
         questions: at least one.
         policy, sensor: as for ``rlm.compile``.
-        most_misses: so many misses are explained, each by a few compiles.
+        most_misses: the number of misses to explain; each takes a few compiles.
 
     Raises:
-        RlmError: what ``rlm.compile`` raises.
+        RlmError: as ``rlm.compile``.
     """
-    asked, spent = [], []
+    results, spent = [], []
     misses: list[Miss] = []
     for question in questions:
         before = time.process_time()
         view = compile_view(catalog, question.text, policy=policy, sensor=sensor, history=question.history)
         spent.append(1000 * (time.process_time() - before))
-        one = _Asked.of(view, question)
-        asked.append(one)
-        misses += islice(_misses(view, question, one), most_misses - len(misses))
-    return _figures(system, asked, query_ms=statistics.median(spent), misses=misses)
+        result = _Result.of(view, question)
+        results.append(result)
+        misses += islice(_misses(view, question, result), most_misses - len(misses))
+    return _figures(system, results, query_ms=statistics.median(spent), misses=misses)
 
 
 def everything(catalog: Catalog, questions: Sequence[Question], policy: Policy | None = None) -> Figures:
-    """What a request reaches that shows every tool, whatever the question; its tokens are those of the first one."""
+    """Return the figures of a request that shows every tool; its tokens are those of the first question."""
     policy = (policy or Policy()).model_copy(update={"mode": Mode.ALL_TOOLS, "budget": 10**9})
     view = compile_view(catalog, questions[0].text, policy=policy)
-    asked = [_Asked.of(view, question) for question in questions]
-    return _figures("all_tools", asked, query_ms=None, misses=[])
+    results = [_Result.of(view, question) for question in questions]
+    return _figures("all_tools", results, query_ms=None, misses=[])
 
 
-class _Asked:
-    """What a view showed of what was needed."""
+class _Result:
+    """The needed tools of one question, and those that its view showed."""
 
     def __init__(self, ids: Sequence[str], costs: Sequence[int], total: int, groups: Groups) -> None:
         self.ids = ids
@@ -199,25 +200,25 @@ class _Asked:
         self._sums = [total - sum(costs), *costs]
 
     @classmethod
-    def of(cls, view: CompiledContext, question: Question) -> _Asked:
+    def of(cls, view: CompiledContext, question: Question) -> _Result:
         cost = {item.unit.id: item.block.tokens for item in view.shown}
         ids = [id for id in view.active if id in cost]
         return cls(ids, [cost[id] for id in ids], view.ledger.total, question.groups)
 
     def recall(self, first: int | None) -> float:
-        seen = set(self.ids[:first])
-        return statistics.fmean(not seen.isdisjoint(group) for group in self.groups)
+        shown = set(self.ids[:first])
+        return statistics.fmean(not shown.isdisjoint(group) for group in self.groups)
 
     def tokens(self, first: int) -> int:
-        """Of a request that had only the first tools."""
+        """Return the tokens of a request with the first tools only."""
         return sum(self._sums[: first + 1])
 
     def missed(self) -> list[tuple[str, ...]]:
         return [group for group in self.groups if set(self.ids).isdisjoint(group)]
 
 
-def _figures(system: str, asked: Sequence[_Asked], *, query_ms: float | None, misses: list[Miss]) -> Figures:
-    needing = [one for one in asked if one.groups]
+def _figures(system: str, results: Sequence[_Result], *, query_ms: float | None, misses: list[Miss]) -> Figures:
+    needing = [one for one in results if one.groups]
     mean = statistics.fmean
 
     def recall(first: int | None) -> float | None:
@@ -228,29 +229,29 @@ def _figures(system: str, asked: Sequence[_Asked], *, query_ms: float | None, mi
 
     return Figures(
         system=system,
-        questions=len(asked),
+        questions=len(results),
         recall5=recall(5),
         completeness5=complete(5),
         recall10=recall(10),
         recall_shown=recall(None),
         completeness_shown=complete(None),
-        quiet=mean(not one.ids for one in asked if not one.groups) if len(needing) < len(asked) else None,
-        shown=mean(len(one.ids) for one in asked),
-        tokens=mean(one.total for one in asked),
+        quiet=mean(not one.ids for one in results if not one.groups) if len(needing) < len(results) else None,
+        shown=mean(len(one.ids) for one in results),
+        tokens=mean(one.total for one in results),
         query_ms=query_ms,
-        missed=sum(len(one.missed()) for one in asked),
+        missed=sum(len(one.missed()) for one in results),
         curve=[
-            (first, mean(one.recall(first) for one in needing), mean(one.tokens(first) for one in asked))
+            (first, mean(one.recall(first) for one in needing), mean(one.tokens(first) for one in results))
             for first in (FIRST if needing else ())
         ],
         misses=misses,
     )
 
 
-def _misses(view: CompiledContext, question: Question, asked: _Asked) -> Iterator[Miss]:
-    """Each needed tool that is not shown, explained one by one."""
+def _misses(view: CompiledContext, question: Question, result: _Result) -> Iterator[Miss]:
+    """Yield a ``Miss`` for each needed tool that is not shown."""
     places = {id: place for place, id in enumerate(view.selection.ranked)}
-    for group in asked.missed():
+    for group in result.missed():
         unit = min(group, key=lambda one: places.get(one, len(places)))
         why = view.explain(unit).sentences
-        yield Miss(question.text, unit, why, str(view.what_if(unit)), tuple(asked.ids[:5]))
+        yield Miss(question.text, unit, why, str(view.what_if(unit)), tuple(result.ids[:5]))

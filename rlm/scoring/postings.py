@@ -1,7 +1,7 @@
-"""Word scores of large catalogs, counted with numpy from the rules' own vectors.
+"""Word scores of large catalogs, computed with numpy from the rules' own vectors.
 
-The rules say what a word weighs in a unit and which words a text has; here the sums are made, in the same
-integers, for the units that could be candidates. Which of them are is for the rules to say.
+The rules decide the weight of a word in a unit and the words of a text. This module adds the weights, in the same
+integers, for all possible candidates. The rules then decide which units are candidates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEAST_RARITY = 150
-"""As ``rlm_index:least_rarity/1``; tested to be the same, like all these."""
+"""As ``rlm_index:least_rarity/1``; a test compares this and all the following numbers with the rules."""
 
 SYNONYM_FACTORS = {"known": 350, "unknown": 550}
 """As ``rlm_index:synonym_factor/2``."""
@@ -39,29 +39,29 @@ SYNONYM_RARITY = 400
 INTENT_LEAST = 2_000
 """As ``rlm_evidence:intent_least/1``."""
 
-_TOLD_OF_INTENT = 8
-"""So many units are told for each part of a text."""
+_SENT_OF_INTENT = 8
+"""The number of units that are sent to the rules for each part of a text."""
 
-TOLD = (256, 2048, None)
-"""So many of the best-scored units are told first; where they do not decide, more, and in the end all."""
+SENT = (256, 2048, None)
+"""The numbers of best-scored units that are sent to the rules. If the first do not decide, more are sent, then all."""
 
 _CHUNK = 2_000
-"""Units that are asked for at a time."""
+"""The number of units in one request to the rules."""
 
 View = tuple[str, str]
-"""``("host", "")``, or ``("without", origin)``."""
+"""A subset of the catalog: ``("host", "")``, or ``("without", origin)``, for example ``("without", "github")``."""
 
 
 def numpy_is_there() -> bool:
-    """Whether numpy can be imported (extra ``semantic``); it is not imported here."""
+    """Whether numpy can be imported (extra ``semantic``). This does not import it."""
     return importlib.util.find_spec("numpy") is not None
 
 
 class Postings:
-    """For each term the units that have it, with weights, by the rules' numbers for units."""
+    """The units of each term with their weights, by the rules' numbers for units."""
 
     def __init__(self) -> None:
-        self._seen: Snapshot | None = None
+        self._followed: Snapshot | None = None
         self._start()
 
     def _start(self) -> None:
@@ -73,13 +73,13 @@ class Postings:
         self._origin_of: array[int] = array("i", [0])
         self._dead: list[int] = []
         self._next = 1
-        self._there: NDArray[np.bool_] | None = None
+        self._registered: NDArray[np.bool_] | None = None
 
     def follow(self, handle: int | None, snapshot: Snapshot) -> None:
-        """Come up to date with the rules, which have just been told of ``snapshot``."""
-        if self._seen is snapshot:
+        """Read the vectors of new units from the rules, which already hold ``snapshot``."""
+        if self._followed is snapshot:
             return
-        if len(self._dead) > len(self._numbers) + _CHUNK:  # mostly units that went: ask for the others again
+        if len(self._dead) > len(self._numbers) + _CHUNK:  # mostly removed units: read all vectors again
             self._start()
         while True:
             reply = engine().call(
@@ -91,8 +91,8 @@ class Postings:
                 break
         gone = [id for id in self._numbers if id not in snapshot.units]
         self._dead.extend(self._numbers.pop(id) for id in gone)
-        self._there = None
-        self._seen = snapshot
+        self._registered = None
+        self._followed = snapshot
 
     def _add(self, reply: dict[str, Any], snapshot: Snapshot) -> None:
         rows = zip(reply["numbers"], reply["ids"], reply["terms"], reply["weights"], strict=True)
@@ -115,23 +115,31 @@ class Postings:
                 units.append(number)
                 self._weights[term].append(weight)
 
-    def asked(self, operation: str, args: dict[str, Any], floor: int) -> Any:
-        """What the rules answer to a question, told the words of it as far as they want to know them."""
+    def call(self, operation: str, args: dict[str, Any], floor: int) -> Any:
+        """Return the reply of an operation of the rules; send word scores until the rules can decide.
+
+        Args:
+            operation: for example ``select``.
+            args: its arguments without the scores.
+            floor: thousandths; units with lower scores are not sent.
+        """
         words = self.scored(engine().call("analyse", args))
-        told = iter(TOLD)
-        most = next(told)
+        sizes = iter(SENT)
+        most = next(sizes)
         while True:
-            reply = engine().call(operation, {**args, "words": words.told(floor, most)})
+            reply = engine().call(operation, {**args, "words": words.to_args(floor, most)})
             if "views" in reply:
                 words.count(reply["views"])
             elif "more" in reply:
-                most = next(told)
+                most = next(sizes)
             else:
                 return reply
 
     def scored(self, analysis: dict[str, Any]) -> Words:
-        """The words of one question, counted in every unit, and in the views that the rules will likely ask for;
-        ``analysis`` is the reply of ``analyse``."""
+        """Return the word scores of one text in every unit, and in the subsets that the rules will likely request.
+
+        ``analysis`` is the reply of ``analyse``.
+        """
         import numpy as np
 
         alive = self._alive()
@@ -142,23 +150,25 @@ class Postings:
         return words
 
     def _likely(self, words: Words, shown: NDArray[np.bool_]) -> set[View]:
-        """The catalog without strangers, where there are any beside the host; of several, without the first one, and
-        without the one who says most."""
+        """Return the likely subsets: the host's units, if there are third parties.
+
+        With several third parties also the catalog without that of the best unit, and without the wordiest one.
+        """
         import numpy as np
 
         if len(self._origins) < 2:
             return set()
         reach = words.reach
         origins, alive = np.frombuffer(self._origin_of, dtype=np.int32), shown[: len(self._origin_of)]
-        found: set[View] = {("host", "")} if (alive[1:] & (origins[1:] == 0)).any() else set()
+        views: set[View] = {("host", "")} if (alive[1:] & (origins[1:] == 0)).any() else set()
         if len(self._origins) > 2:
             first = int(origins[np.argmax(np.where(alive & (origins != 0), reach[: len(origins)], -1))])
             names = [self._names[first], words.wordiest]
-            found |= {("without", name) for name in names if name}
-        return found
+            views |= {("without", name) for name in names if name}
+        return views
 
-    def seen(self, analysis: dict[str, Any], view: View, shown: NDArray[np.bool_]) -> Words:
-        """The same in a view of the catalog; ``shown`` are the units that can be shown."""
+    def subset_words(self, analysis: dict[str, Any], view: View, shown: NDArray[np.bool_]) -> Words:
+        """Return the word scores in a subset of the catalog; ``shown`` is the mask of units that can be shown."""
         import numpy as np
 
         kind, origin = view
@@ -168,7 +178,10 @@ class Postings:
         return Words(self, analysis, alive & ~out, shown & ~out)
 
     def wordiest(self, terms: Iterable[str], shown: NDArray[np.bool_]) -> str | None:
-        """As ``rlm_origin:wordiest/4``: the stranger whose units have most of the terms altogether."""
+        """Return the third party with the most of the terms in its units, as ``rlm_origin:wordiest/4``.
+
+        None if there are fewer than two third parties.
+        """
         import numpy as np
 
         if len(self._origins) <= 2:
@@ -184,29 +197,29 @@ class Postings:
         return min(name for name, place in self._origins.items() if counts[place] == most) if most else None
 
     def _alive(self) -> NDArray[np.bool_]:
-        """Which numbers are those of a unit that is still there."""
+        """Return the mask of the numbers of registered units."""
         import numpy as np
 
-        if self._there is None:
-            self._there = np.zeros(self._next, dtype=bool)
-            self._there[np.fromiter(self._numbers.values(), dtype=np.int64, count=len(self._numbers))] = True
-        return self._there
+        if self._registered is None:
+            self._registered = np.zeros(self._next, dtype=bool)
+            self._registered[np.fromiter(self._numbers.values(), dtype=np.int64, count=len(self._numbers))] = True
+        return self._registered
 
 
 class Words:
-    """What the words of one question count in every unit of a catalog, or of a view of it (``rlm_origin``)."""
+    """The word scores of one text in every unit of a catalog, or of a subset of it (``rlm_origin``)."""
 
     def __init__(
         self, postings: Postings, analysis: dict[str, Any], alive: NDArray[np.bool_], shown: NDArray[np.bool_]
     ) -> None:
-        there = (alive if not alive[1:].all() else None, shown)
+        masks = (alive if not alive[1:].all() else None, shown)
         self._postings, self._analysis = postings, analysis
         self._shown = shown
         self._views: dict[View, Words] = {}
         self._watch = analysis["watch"]
-        self._text = _Scored(postings, analysis["text"], *there)
-        self._needs = [_Scored(postings, terms, *there) for terms in analysis["needs"]]
-        self._history = [_Scored(postings, terms, *there) for terms in analysis["history"]]
+        self._text = _Scored(postings, analysis["text"], *masks)
+        self._needs = [_Scored(postings, terms, *masks) for terms in analysis["needs"]]
+        self._history = [_Scored(postings, terms, *masks) for terms in analysis["history"]]
         self.reach = self._text.scores.copy()
         for scored in self._needs:
             self.reach += scored.scores
@@ -216,23 +229,23 @@ class Words:
         self._intents: list[_Intent] | None = None
 
     def count(self, views: Iterable[Sequence[str]]) -> None:
-        """Count them in these views too, each its kind and the origin that it is without."""
+        """Add the scores in these subsets, each given as a ``View``."""
         for kind, origin in views:
-            self._views[kind, origin] = self._postings.seen(self._analysis, (kind, origin), self._shown)
+            self._views[kind, origin] = self._postings.subset_words(self._analysis, (kind, origin), self._shown)
 
-    def told(self, floor: int, most: int | None) -> dict[str, Any]:
-        """``words`` for ``rlm_select:select/2``, with those of each view that was counted.
+    def to_args(self, floor: int, most: int | None) -> dict[str, Any]:
+        """Return ``words`` for ``rlm_select:select/2``, with the scores of each counted subset.
 
         Args:
-            floor: thousandths; units whose words cannot reach it are left out, unless they are watched.
-            most: so many units, best first; None for all.
+            floor: thousandths; units with lower word scores are left out, unless they are watched.
+            most: the number of units, best first; None for all.
         """
         kept, rest = self._kept(floor, most)
         views = []
         for view, words in self._views.items():
-            seen, left_out = words._kept(floor, most)
-            views.append([*view, words._plain(seen, left_out)])
-            kept |= seen
+            kept_here, rest_here = words._kept(floor, most)
+            views.append([*view, words._plain(kept_here, rest_here)])
+            kept |= kept_here
         return {
             **self._plain(kept, rest),
             "views": views,
@@ -241,11 +254,11 @@ class Words:
 
     @cached_property
     def wordiest(self) -> str | None:
-        """Who of several strangers has most of the text's words."""
+        """The third party with the most of the text's words; None if there are fewer than two."""
         return self._postings.wordiest(self._analysis["text"][0], self._shown)
 
     def _kept(self, floor: int, most: int | None) -> tuple[NDArray[np.bool_], int]:
-        """Which units are told, and the most that one counts which is not."""
+        """Return the mask of units sent to the rules, and the best score among those left out."""
         import numpy as np
 
         reach = self.reach
@@ -265,7 +278,7 @@ class Words:
             self._intents = [self._text.intent(part, words, floor) for part, words in self._parts]
         if most is not None:
             for intent in self._intents:
-                kept |= intent.first(_TOLD_OF_INTENT)
+                kept |= intent.first(_SENT_OF_INTENT)
         return kept, rest
 
     def _plain(self, kept: NDArray[np.bool_], rest: int) -> dict[str, Any]:
@@ -302,7 +315,7 @@ class _Scored:
             self._add(self.scores, word)
 
     def _count(self, postings: Postings, word: str, term: str, factor: int, least: int) -> int:
-        """What one term that stands for a word counts in the units that have it, and how many can be shown."""
+        """Add the score of one term for a word in each unit; return the number of these units that can be shown."""
         import numpy as np
 
         if term not in postings._units:
@@ -310,8 +323,8 @@ class _Scored:
         units = np.frombuffer(postings._units[term], dtype=np.int32)
         weights = np.frombuffer(postings._weights[term], dtype=np.int32)
         if self._alive is not None:
-            there = self._alive[units]
-            units, weights = units[there], weights[there]
+            alive = self._alive[units]
+            units, weights = units[alive], weights[alive]
         if not len(units):
             return 0
         known = int(np.count_nonzero(self._shown[units]))
@@ -326,7 +339,7 @@ class _Scored:
         return known
 
     def _add(self, scores: NDArray[np.int64], word: str) -> None:
-        """Add what a word counts: in a unit with several terms that stand for it, the best."""
+        """Add the scores of a word. Of several terms for it in a unit only the best counts."""
         import numpy as np
 
         shares = self._shares.get(word, ())
@@ -342,7 +355,7 @@ class _Scored:
             scores += best
 
     def intent(self, part: str, words: list[str], floor: int) -> _Intent:
-        """What the words of one part of the text count."""
+        """Return the scores of the words of one part of the text."""
         import numpy as np
 
         scores = np.zeros_like(self.scores)
@@ -365,20 +378,20 @@ class _Scored:
 
 
 class _Intent:
-    """What one part of a text counts in each unit where it counts enough."""
+    """The scores of one part of a text in the units with enough of them."""
 
     def __init__(self, part: str, scores: NDArray[np.int64]) -> None:
         self._part = part
         self._scores = scores
 
     def first(self, most: int) -> NDArray[np.bool_]:
-        """The best units, with those that tie with the last of them."""
+        """Return the mask of the best units, and of those that tie with the last of them."""
         import numpy as np
 
         some = self._scores[self._scores > 0]
         last = int(np.partition(some, -most)[-most]) if len(some) > most else 1
-        there: NDArray[np.bool_] = self._scores >= last
-        return there
+        mask: NDArray[np.bool_] = self._scores >= last
+        return mask
 
     def plain(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
         import numpy as np
@@ -394,6 +407,6 @@ class _Intent:
 
 
 def rarity(size: int, frequency: int) -> int:
-    """As ``rlm_index:rarity/3``; tested to be the same."""
+    """Return the rarity of a term in thousandths, as ``rlm_index:rarity/3``; a test compares the two."""
     rare = math.log(1 + (size - frequency + 0.5) / (frequency + 0.5)) / math.log(1 + (size - 0.5) / 1.5)
     return math.floor(1000 * rare + 0.5)

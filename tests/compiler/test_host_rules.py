@@ -164,7 +164,7 @@ def test_a_changed_file_is_another_policy(catalog, file):
 
 def test_rules_are_forgotten_when_neither_a_view_nor_the_latest_few_hold_them(catalog, file):
     view = under(catalog, file)
-    handle = view._rules.handle
+    handle = view._material.host_rules.handle
     for number in range(rules._MOST_LOADED):
         file.write_text(f"{VETO}% {number}\n")
         rules.load_rules(file)

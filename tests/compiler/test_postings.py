@@ -31,13 +31,13 @@ class Both:
         self.patch = monkeypatch
         self.rules, self.numpy = rlm.Catalog(stemmer=stemmer), rlm.Catalog(stemmer=stemmer)
         self.counted = 0
-        count = postings.Words.told
+        count = postings.Words.to_args
 
-        def told(there: postings.Words, *args: Any) -> Any:
+        def to_args(there: postings.Words, *args: Any) -> Any:
             self.counted += 1
             return count(there, *args)
 
-        monkeypatch.setattr(postings.Words, "told", told)
+        monkeypatch.setattr(postings.Words, "to_args", to_args)
 
     def change(self, act: Any) -> None:
         """The same change to both."""
@@ -85,11 +85,11 @@ def _explained_the_same(ruled: rlm.CompiledContext, counted: rlm.CompiledContext
         assert counted.explain(id).to_dict() == ruled.explain(id).to_dict()
 
 
-TOLD = [postings.TOLD, (1, None), (3, 20, None)]
+SENT = [postings.SENT, (1, None), (3, 20, None)]
 """How many of the best are told first; small numbers make the second question frequent."""
 
 
-@pytest.fixture(params=TOLD, ids=str)
+@pytest.fixture(params=SENT, ids=str)
 def told(request: pytest.FixtureRequest) -> tuple[int | None, ...]:
     found: tuple[int | None, ...] = request.param
     return found
@@ -97,7 +97,7 @@ def told(request: pytest.FixtureRequest) -> tuple[int | None, ...]:
 
 @pytest.fixture
 def both(monkeypatch: pytest.MonkeyPatch, told: tuple[int | None, ...]) -> Iterator[Both]:
-    monkeypatch.setattr(postings, "TOLD", told)
+    monkeypatch.setattr(postings, "SENT", told)
     both = Both(monkeypatch)
     yield both
     both.destroy()
@@ -107,7 +107,7 @@ def both(monkeypatch: pytest.MonkeyPatch, told: tuple[int | None, ...]) -> Itera
 def test_random_catalogs_and_turns(monkeypatch: pytest.MonkeyPatch, first: int, told: tuple[int | None, ...]) -> None:
     compared = 0
     for _, case in seeded_cases(first, 100):
-        monkeypatch.setattr(postings, "TOLD", told)
+        monkeypatch.setattr(postings, "SENT", told)
         both = Both(monkeypatch)
         both.change(lambda catalog, case=case: catalog.add(*case.units, allow_missing=True))
         found = both.views(case.text, policy=case.policy, **case.options)

@@ -57,7 +57,7 @@ def solve(parts: Sequence[Sequence[Part]], requires: Sequence[Sequence[int]], ca
 class _Search:
     """The dynamic programme over departures from the base.
 
-    A state is what the decisions so far change: ``tokens``, and ``gain`` in value (in units of ``1 / den``, and
+    A state has the changes of the decisions so far: ``tokens``, and ``gain`` in value (in units of ``1 / den``, and
     up to a constant per mask while within a component). Both are packed into one integer that sorts by ascending
     tokens, then descending gain, and to which a move is added: ``tokens << shift`` less ``gain``.
     Its loss is ``num * tokens - gain``.
