@@ -14,7 +14,7 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -394,12 +394,3 @@ def _variable(match: re.Match[str], path: Path) -> str:
 
 def _invalid(name: str, reason: str) -> ConfigurationError:
     return ConfigurationError("invalid_server", f"server {name!r}: {reason}", {"server": name})
-
-
-def leaves(problem: BaseException) -> Iterator[BaseException]:
-    """Yield the exceptions in a group, or the exception itself."""
-    if isinstance(problem, BaseExceptionGroup):
-        for inner in problem.exceptions:
-            yield from leaves(inner)
-    else:
-        yield problem

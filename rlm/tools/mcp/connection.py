@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 
 from rlm.errors import ToolError, did_you_mean, valid_text
 from rlm.model.message import Message
-from rlm.tools.mcp.config import MCPLimits, ServerConfig, leaves
+from rlm.tools.mcp.config import MCPLimits, ServerConfig
 from rlm.tools.mcp.content import ResourceContent, contents_of, messages_of, reason_of, value_of
 from rlm.tools.mcp.listing import ServerListing, ServerTool
 from rlm.tools.mcp.rescue import FORBIDDEN, REFUSED, TOO_LARGE, UNAUTHORIZED, UNREADABLE
@@ -315,7 +315,7 @@ class Connection:
         """Return the reason why a connection failed or ended, without secrets."""
         reasons = []
         if problem is not None:
-            first = next(leaves(problem))
+            first = next(_leaves(problem))
             if isinstance(first, FileNotFoundError):
                 command = str(first.filename or self._server.place)
                 reasons.append(f"{command} was not found{_path_hint(command)}")
@@ -332,3 +332,12 @@ class Connection:
 
     def _error(self, kind: str, reason: str, **detail: Any) -> ToolError:
         return ToolError(kind, f"MCP server {self.name!r}: {reason}", {"server": self.name, **detail})
+
+
+def _leaves(problem: BaseException) -> Iterator[BaseException]:
+    """Yield the exceptions in a group, or the exception itself."""
+    if isinstance(problem, BaseExceptionGroup):
+        for inner in problem.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield problem
