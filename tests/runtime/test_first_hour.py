@@ -32,7 +32,13 @@ def calls(name: str, **arguments: Any) -> str:
 @pytest.mark.parametrize(
     ("tool", "arguments", "text", "kind", "words"),
     [
-        (shell, {"command": "ls"}, "run a shell command", "approval_required", "the host sets approve= or authority="),
+        (
+            shell,
+            {"command": "ls"},
+            "run a shell command",
+            "approval_required",
+            "the host has no approver: set approve= or authority=",
+        ),
         (broken_tool, {}, "read the broken thing", "handler_failed", "KeyError: 'no such row'"),
     ],
 )
