@@ -32,7 +32,7 @@ from rlm.cli.options import (
     ToolPlace,
     model_name,
 )
-from rlm.cli.outcome import failed, print_json, told
+from rlm.cli.outcome import failed, print_json, report_errors
 from rlm.cli.run import replay_command, run_command
 from rlm.cli.skills import app as skills_app
 from rlm.cli.trace import app as trace_app
@@ -53,7 +53,7 @@ app.add_typer(trace_app, name="trace")
 
 
 def run() -> None:
-    """Run the command line."""
+    """Run the command line and end the process with its exit code."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed before we began
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until the end
@@ -72,7 +72,7 @@ def run() -> None:
 
 
 def _unwritten(problem: OSError) -> SystemExit:
-    """The end of a program whose output cannot be written. Where its reader has gone, there is nothing to say."""
+    """Return the exit of a program that cannot write its output. The reader of a closed pipe gets no error."""
     if not isinstance(problem, BrokenPipeError):
         what = problem.strerror or str(problem)
         error = {"phase": "configuration", "kind": "cannot_write", "message": f"the output cannot be written: {what}"}
@@ -80,8 +80,8 @@ def _unwritten(problem: OSError) -> SystemExit:
     return SystemExit(1)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(value: bool) -> None:
+    if value:
         from rlm import __version__
 
         print(f"rlm {__version__}")
@@ -94,11 +94,11 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
     ] = False,
 ) -> None:
-    """What a language model sees is decided by rules that anyone can read and question."""
+    """Parse the options of the program itself, such as ``--version``."""
 
 
 @app.command("compile")
-@told
+@report_errors
 def compile_command(
     query: Query,
     catalog: CatalogFiles = None,
@@ -117,11 +117,11 @@ def compile_command(
     ] = None,
     json_output: AsJson = False,
 ) -> None:
-    """Show what one request would show, and why."""
+    """Show the units that one request would show, and the reasons."""
     from rlm.cli import work
 
     policy = work.policy(policy_file, capability, budget, mode, select, deny, limit)
-    view = work.compiled(query, work.named(catalog, skills), pin, policy, work.sensor_of(sensor))
+    view = work.compiled(query, work.sources_of(catalog, skills), pin, policy, work.sensor_of(sensor))
     if save is not None:
         view.save(save)
     if json_output:
@@ -133,7 +133,7 @@ def compile_command(
 
 
 @app.command()
-@told
+@report_errors
 def explain(
     query: Query,
     unit: Annotated[str, typer.Argument(help="A unit: tool:git_diff, or git_diff.")],
@@ -150,11 +150,11 @@ def explain(
     sensor: SensorName = None,
     json_output: AsJson = False,
 ) -> None:
-    """Say why a unit is shown or not, and what would have to change."""
+    """Explain why a unit is shown or not, and name the change that would show it."""
     from rlm.cli import work
 
     policy = work.policy(policy_file, capability, budget, mode, select, deny, limit)
-    view = work.compiled(query, work.named(catalog, skills), pin, policy, work.sensor_of(sensor))
+    view = work.compiled(query, work.sources_of(catalog, skills), pin, policy, work.sensor_of(sensor))
     names = {*view.units, *(each.name for each in view.units.values())}
     if query in names and " " in unit and unit not in names:
         raise typer.BadParameter("the query comes before the unit: rlm explain QUERY UNIT")
@@ -168,7 +168,7 @@ def explain(
 
 
 @app.command()
-@told
+@report_errors
 def ask(
     query: Query,
     catalog: CatalogFiles = None,
@@ -201,13 +201,13 @@ def ask(
 ) -> None:
     """Compile, send one request, print the answer.
 
-    Nothing that the model asks for is executed.
+    No tool call of the model is executed.
     """
     from rlm.cli import work
 
-    answer = work.asked(
+    answer = work.ask_model(
         query,
-        work.named(catalog, skills),
+        work.sources_of(catalog, skills),
         pin,
         work.policy(policy_file, capability, budget, mode, select, deny, limit),
         model=model,
@@ -235,9 +235,9 @@ app.command("migrate")(migrate_command)
 
 
 @app.command()
-@told
+@report_errors
 def repl(
-    query: Annotated[str | None, typer.Argument(help="What the user says; or open a --session.")] = None,
+    query: Annotated[str | None, typer.Argument(help="The user's text; or open a --session.")] = None,
     catalog: CatalogFiles = None,
     skills: SkillFolders = None,
     session: Annotated[
@@ -254,7 +254,7 @@ def repl(
     limit: Limit = 64,
     sensor: SensorName = None,
 ) -> None:
-    """A Prolog prompt over one compile, with Python alive behind it."""
+    """Open a Prolog prompt over one compile; Python stays alive behind it."""
     from rlm.cli import work
 
     if (session is None) == (query is None):
@@ -265,15 +265,15 @@ def repl(
         status = work.prompt(session)
     else:
         policy = work.policy(policy_file, capability, budget, mode, select, deny, limit)
-        view = work.compiled(query or "", work.named(catalog, skills), pin, policy, work.sensor_of(sensor))
+        view = work.compiled(query or "", work.sources_of(catalog, skills), pin, policy, work.sensor_of(sensor))
         status = work.prompt_view(view)
     raise typer.Exit(status)
 
 
 @app.command()
-@told
+@report_errors
 def doctor(json_output: AsJson = False) -> None:
-    """Print versions, paths, and what is missing."""
+    """Print versions, paths and missing parts."""
     from rlm.cli import doctor as diagnosis
 
     report = diagnosis.report()
@@ -285,26 +285,26 @@ def doctor(json_output: AsJson = False) -> None:
 
 
 @app.command()
-@told
+@report_errors
 def demo(
     model: Annotated[
         str, typer.Option("--model", metavar="MODEL", parser=model_name, help="The model that answers at the end.")
     ] = "local",
     answer: Annotated[bool, typer.Option("--answer/--no-answer", help="Whether to ask the model at all.")] = True,
 ) -> None:
-    """Two questions to one catalog, the reasons, and a model's answer."""
+    """Show two questions to one catalog, the reasons, and a model's answer."""
     from rlm.cli.demo import run as run_demo
 
     run_demo(model if answer else None)
 
 
 @catalog_app.command("check")
-@told
+@report_errors
 def check(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSON Lines or JSON file of tools.")],
     json_output: AsJson = False,
 ) -> None:
-    """List all that is wrong with a file: line, field."""
+    """List every problem of a file, with its line and field."""
     from rlm.cli import work
 
     units, findings = work.checked(file)

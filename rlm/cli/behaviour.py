@@ -1,4 +1,4 @@
-"""``rlm behaviour``: what a real model does by itself, scored from its traces."""
+"""``rlm behaviour``: how a real model behaves without help, scored from its traces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlm.cli.options import AsJson, model_name
-from rlm.cli.outcome import failed, print_json, told
+from rlm.cli.outcome import failed, print_json, report_errors
 from rlm.cli.run import MODEL_HELP, MostOutput
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rlm.behaviour.report import Tried
 
 
-@told
+@report_errors
 def behaviour_command(
     model: Annotated[
         str | None,
@@ -26,13 +26,16 @@ def behaviour_command(
             metavar="MODEL",
             parser=model_name,
             envvar="RLM_BEHAVIOUR_MODEL",
-            help=f"Who is asked: {MODEL_HELP}",
+            help=f"The model to try: {MODEL_HELP}",
         ),
     ] = None,
     leaf_model: Annotated[
         str | None,
         typer.Option(
-            "--leaf-model", metavar="MODEL", parser=model_name, help="Who answers what plans ask; default: --model."
+            "--leaf-model",
+            metavar="MODEL",
+            parser=model_name,
+            help="The model that answers the questions of plans; default: --model.",
         ),
     ] = None,
     repeat: Annotated[int, typer.Option("--repeat", metavar="N", min=1, help="Trials of each task.")] = 5,
@@ -45,7 +48,7 @@ def behaviour_command(
 ) -> None:
     """Let a model do six small tasks, and score its traces.
 
-    No prompt holds a plan. Without a model nothing is run, and nothing is met.
+    No prompt holds a plan. Without a model no task runs, and every row is not met.
     """
     from rlm.behaviour import behave, unasked
     from rlm.cli import host
@@ -53,9 +56,9 @@ def behaviour_command(
     if model is None:
         report = unasked()
     else:
-        options = host.given({"leaf_model": leaf_model, "policy": host.policy_of(max_output_tokens)})
+        options = host.without_unset({"leaf_model": leaf_model, "policy": host.policy_of(max_output_tokens)})
         limits = host.budget_of(budget or ())
-        report = behave(model, repeat=repeat, only=only or (), budget=limits, on_trial=_tell, **options)
+        report = behave(model, repeat=repeat, only=only or (), budget=limits, on_trial=_print_trial, **options)
     if json_output:
         print_json(report.to_dict())
     else:
@@ -66,14 +69,14 @@ def behaviour_command(
         raise failed({**error, "message": f"not met: {', '.join(rows)}"})
 
 
-def _tell(id: str, number: int, trial: Tried) -> None:
-    """Say how a trial went, as it ends."""
+def _print_trial(id: str, number: int, trial: Tried) -> None:
+    """Print the result of a trial when it ends."""
     from rlm.cli.terminal import visible
 
     missed = [check for check, held in trial.checks.items() if not held]
-    said = "passed" if trial.passed else f"not passed: {', '.join(missed)}"
+    result = "passed" if trial.passed else f"not passed: {', '.join(missed)}"
     cost = f"{trial.model_calls} requests, {trial.total_tokens:,} tokens, {trial.seconds:.1f} s"
-    print(visible(f"rlm: {id}, trial {number + 1}: {said} ({cost})"), file=sys.stderr, flush=True)
+    print(visible(f"rlm: {id}, trial {number + 1}: {result} ({cost})"), file=sys.stderr, flush=True)
 
 
 def _show(report: Report) -> None:
@@ -85,5 +88,5 @@ def _show(report: Report) -> None:
         cells.append((row.id, row.name, row.claim, of, f"{row.rate:.0%}", "met" if row.met else "not met"))
     show.rows(("row", "task", "the model", "passed", "needed", ""), cells)
     met = sum(row.met for row in report.rows)
-    who = report.model or "No model was asked"
-    show.line(f"{who}: {met} of {len(report.rows)} met")
+    subject = report.model or "No model was asked"
+    show.line(f"{subject}: {met} of {len(report.rows)} met")

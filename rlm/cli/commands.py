@@ -1,4 +1,6 @@
-"""What is said of a command that does not exist, and of an argument too many: which one is meant."""
+"""Hints in usage errors: the right name of a command that does not exist, and a remedy for an extra argument.
+
+For example ``rlm why`` gets the hint ``rlm explain QUERY UNIT``."""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 UsageError: Any = typer.BadParameter.__mro__[1]
-"""The class of all mistakes of usage: typer brings a click of its own, and does not name this class."""
+"""The class of all usage errors: typer brings a click of its own, and does not export this class."""
 
 OTHER_NAMES = {
     "check": "rlm catalog check FILE",
@@ -22,14 +24,14 @@ OTHER_NAMES = {
     "why": "rlm explain QUERY UNIT",
     "why-not": "rlm explain QUERY UNIT",
 }
-"""Names that people write for a command."""
+"""Names that people write for a command, and the command that does it."""
 
 
 class Commands(TyperGroup):
     """The commands of the program."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that is meant. A name of another tool gets the name that it has here."""
+        """Return the command and its arguments. For an unknown name the error suggests a command of ``OTHER_NAMES``."""
         try:
             return super().resolve_command(ctx, args)
         except UsageError as problem:
@@ -39,7 +41,7 @@ class Commands(TyperGroup):
             raise
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. An argument too many is told where files are named."""
+        """Run the command. The error about an extra argument names the options that take files."""
         try:
             return super().invoke(ctx)
         except UsageError as problem:

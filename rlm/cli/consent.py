@@ -1,4 +1,4 @@
-"""Asking the person at the terminal whether a tool may do what it is about to do."""
+"""Ask the person at the terminal for permission before a tool has an effect."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from rlm.cli.live import Progress
 
 OLD_AND_NEW = (("old", "new"), ("before", "after"), ("old_text", "new_text"), ("old_string", "new_string"))
-"""Pairs of arguments that stand for a change of a text: they are shown as a difference."""
+"""Pairs of arguments that hold a text before and after a change: they are shown as a difference."""
 
 ANSWERS = {"y": True, "yes": True, "s": AuthorityLevel.ALLOW_SESSION, "n": False, "no": False, "": False}
 
 
 class AtTerminal:
-    """An approver for ``approve=``: it shows the call and reads a word from the terminal, one question at a time.
+    """An approver for ``approve=``: it shows the call and reads an answer from the terminal, one question at a time.
 
-    Where nobody is there (standard input or error is no terminal) ``approver`` gives None, and what would have to be
-    asked is refused.
+    Without a terminal at standard input and error, ``approver`` returns None. Calls that need an answer are then
+    refused.
     """
 
     def __init__(self, progress: Progress | None) -> None:
@@ -33,37 +33,37 @@ class AtTerminal:
 
     @classmethod
     def approver(cls, progress: Progress | None) -> AtTerminal | None:
-        """One who can ask, or None."""
+        """Return an approver, or None without a terminal."""
         return cls(progress) if sys.stdin.isatty() and sys.stderr.isatty() else None
 
     async def __call__(self, request: ToolRequest) -> Approval:
-        """The word of the person. The end of the run ends the question."""
+        """Return the person's answer. The end of the run ends the question."""
         import anyio
 
         self._turn = self._turn or anyio.Lock()
         async with self._turn:
             if self._progress is None:
-                return await self._asked(request)
+                return await self._ask(request)
             with self._progress.paused():
-                return await self._asked(request)
+                return await self._ask(request)
 
-    async def _asked(self, request: ToolRequest) -> Approval:
+    async def _ask(self, request: ToolRequest) -> Approval:
         print(shown(request), file=sys.stderr)
         session = request.tier is not AuthorityLevel.DANGEROUS
         while True:
             choices = "[y]es, [n]o" + (", [s]ession: yes for this tool until the run ends" if session else "")
             print(f"{choices}? ", end="", file=sys.stderr, flush=True)
-            said = ANSWERS.get((await _line()).strip().lower())
-            if said is True:
+            choice = ANSWERS.get((await _line()).strip().lower())
+            if choice is True:
                 return Approval(tier=request.tier)
-            if said is False:
+            if choice is False:
                 return Approval(tier=None, reason="no, at the terminal")
-            if said is not None and session:
+            if choice is not None and session:
                 return Approval(tier=AuthorityLevel.ALLOW_SESSION)
 
 
 async def _line() -> str:
-    """A line of standard input; the end of input is an empty one. Cancelling ends the wait."""
+    """Return a line of standard input, or an empty line at the end of input. Cancelling ends the wait."""
     import anyio
 
     await anyio.wait_readable(sys.stdin)
@@ -71,7 +71,10 @@ async def _line() -> str:
 
 
 def shown(request: ToolRequest) -> str:
-    """The call as a person sees it: what, how dangerous, for whom, and the arguments, changes as a difference."""
+    """Return the call as a person reads it: tool, effect, risk, agent and arguments.
+
+    A change of a text is shown as a difference.
+    """
     origin = request.origin
     where = f" for {origin['role']} {origin['agent']}" if {"role", "agent"} <= origin.keys() else ""
     because = f": {request.reason}" if request.reason else ""

@@ -43,11 +43,11 @@ REPLY_TOKENS = 60
 
 
 def run(model: str | None) -> None:
-    """Print the demo; without a ``model`` the last section says only what would be sent.
+    """Print the demo. Without a ``model`` the last section only prints the request.
 
     Raises:
-        typer.Exit: 1, where the model was asked for and did not answer.
-        RlmError: where something of the library itself is missing.
+        typer.Exit: 1, if ``model`` is set and does not answer.
+        RlmError: if a part of the library itself is missing.
     """
     with demo_catalog() as catalog:
         policy = Policy(budget=BUDGET, denied=frozenset(DENIED), capabilities=frozenset(GRANTED))
@@ -63,7 +63,7 @@ def run(model: str | None) -> None:
 
 
 def demo_catalog() -> Catalog:
-    """The tools that come with the library, and one instruction that the host pins."""
+    """Return the catalog of the demo: the bundled tools, and one instruction that the host pins."""
     catalog = Catalog([RULE])
     with importlib.resources.as_file(importlib.resources.files("rlm.cli") / "demo_catalog.jsonl") as file:
         catalog.add_file(file, trust="host")
@@ -74,7 +74,7 @@ def demo_catalog() -> Catalog:
 
 
 def the_catalog(catalog: Catalog, everything: CompiledContext) -> None:
-    """How much there is."""
+    """Print the size of the catalog."""
     namespaces = {unit.namespace for unit in catalog if unit.namespace}
     heading("The catalog")
     show.line(
@@ -84,7 +84,7 @@ def the_catalog(catalog: Catalog, everything: CompiledContext) -> None:
 
 
 def first_turn(view: CompiledContext) -> None:
-    """What the first question brings in."""
+    """Print the units that the first question brings in."""
     heading(f"Turn 1: {view.turn.text}")
     show.line(f"The host denies {', '.join(DENIED)}; it grants {', '.join(GRANTED)}; at most {BUDGET:,} tokens.")
     show.line()
@@ -97,7 +97,7 @@ def first_turn(view: CompiledContext) -> None:
 
 
 def second_turn(before: CompiledContext, after: CompiledContext) -> None:
-    """What another question changes."""
+    """Print the changes that the second question makes."""
     heading(f"Turn 2: {after.turn.text}")
     change = before.compare(after)
     went: dict[str, list[str]] = {}
@@ -118,21 +118,21 @@ def second_turn(before: CompiledContext, after: CompiledContext) -> None:
 
 
 def what_it_would_take(first: CompiledContext, second: CompiledContext) -> None:
-    """What the host would have to change for some tools that are not shown; each was tried by compiling."""
-    asked = [(first, 1, "tool:git_push"), *((first, 1, unit) for unit in first.packed_out[:1])]
-    asked += [(second, 2, "tool:flight_book"), (second, 2, IRRELEVANT)]
+    """Print the change of the policy that would show some hidden tools. Each change was tried by compiling."""
+    questions = [(first, 1, "tool:git_push"), *((first, 1, unit) for unit in first.packed_out[:1])]
+    questions += [(second, 2, "tool:flight_book"), (second, 2, IRRELEVANT)]
     heading("Not shown, and what would show it")
     show.rows(
         ("turn", "unit", "why not", "what would show it"),
         [
             (str(turn), unit, view.explain(unit).sentences[0], str(view.what_if(unit)).partition(": ")[2])
-            for view, turn, unit in asked
+            for view, turn, unit in questions
         ],
     )
 
 
 def tokens_saved(everything: CompiledContext, turns: Sequence[CompiledContext]) -> None:
-    """What it costs to show a tool or two less."""
+    """Print the tokens that compiling saves."""
     heading("Tokens")
     whole = everything.ledger.total
     show.rows(
@@ -149,7 +149,7 @@ def tokens_saved(everything: CompiledContext, turns: Sequence[CompiledContext]) 
 
 
 def ask(catalog: Catalog, policy: Policy, view: CompiledContext, model: str | None) -> Answer | RlmError | None:
-    """The answer to the second question, or what keeps a model from being asked."""
+    """Return the answer to the second question, or the error that prevents it; None without a model."""
     if model is None:
         return None
     from rlm.api.ask import ask as ask_model
@@ -171,14 +171,14 @@ def ask(catalog: Catalog, policy: Policy, view: CompiledContext, model: str | No
 
 
 def reply_schema(view: CompiledContext) -> dict[str, Any]:
-    """What a reply must look like: no other tool than a visible one can be named."""
+    """Return the schema of a reply. It admits only the names of visible tools."""
     visible = [tool["function"]["name"] for tool in view.tools()]
     properties = {"city": {"type": "string", "maxLength": 20}, "tool": {"enum": visible}}
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def the_request(view: CompiledContext, model: str | None, answer: Answer | RlmError | None) -> None:
-    """The compiled request of the second turn, sent to a model, and its answer, checked."""
+    """Print the request of the second turn, and the model's checked answer."""
     heading("The request of turn 2, and a model's answer")
     for message in view.messages("text")["messages"]:
         text = message["content"]
@@ -209,7 +209,7 @@ SMALL = (
 
 
 def judge(answer: Answer, name: str) -> None:
-    """Whether a tool that a reply names is one that this very request showed."""
+    """Print whether this request showed the tool that a reply names."""
     assert answer.view is not None
     try:
         show.line(f"{name} is {answer.view.resolve(name)}, which was shown: accepted. (Nothing is executed.)")
@@ -218,7 +218,7 @@ def judge(answer: Answer, name: str) -> None:
 
 
 def named(text: str) -> str:
-    """The tool that a reply names; the whole text where it is not the JSON that was asked for."""
+    """Return the tool that a reply names, or the whole text if it is not JSON of the schema."""
     try:
         return str(json.loads(text)["tool"])
     except (ValueError, TypeError, KeyError):
@@ -229,16 +229,16 @@ def named(text: str) -> str:
 
 
 def heading(text: str) -> None:
-    """A new section."""
+    """Print the heading of a section."""
     show.line()
     show.line(text, style="bold cyan")
 
 
 def sums(view: CompiledContext) -> str:
-    """How much is shown, and how long it took to decide."""
+    """Return the number of shown units, their tokens, and the time of the compile."""
     return f"{show.sums(view)}, compiled in {sum(view.timings_ms.values()):.0f} ms"
 
 
 def names(units: Sequence[str]) -> str:
-    """The names of units, without their kind."""
+    """Return the names of units, without their kind."""
     return ", ".join(unit.partition(":")[2] for unit in units)

@@ -1,7 +1,7 @@
-"""What is installed, where it lies, what is missing and how to get it.
+"""``rlm doctor``: installed parts, their paths, missing parts and the commands that install them.
 
-``report`` only looks: it changes nothing, opens no connection, and lets nothing take this process down.
-Prolog is tried in a process of its own, because a broken installation can end the one that loads it.
+``report`` only reads: it changes nothing, opens no connection, and cannot end this process.
+Prolog is tried in a process of its own, because a broken installation can end the process that loads it.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ except RlmError as problem:
 
 
 def report() -> dict[str, Any]:
-    """The state of this installation as JSON data.
+    """Return the state of this installation as JSON data.
 
-    ``ok`` says whether everything that the library needs is there and works. ``missing`` lists what is not:
-    ``what``, ``get`` (a command or a sentence) and ``needed`` (false for what only adds something).
+    ``ok`` is true if every required part is there and works. ``missing`` lists the other parts: ``what`` (the part),
+    ``get`` (a command or a sentence) and ``needed`` (false for an optional part).
     """
     paths, missing = _paths()
     prolog, prolog_missing = _prolog()
@@ -85,7 +85,7 @@ def report() -> dict[str, Any]:
 
 
 def show(state: dict[str, Any]) -> None:
-    """``state``, a report, on the terminal."""
+    """Print a report on the terminal."""
     from rich.console import Console
     from rich.text import Text
 
@@ -104,7 +104,7 @@ def show(state: dict[str, Any]) -> None:
 
 
 def _sections(state: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """What there is; how to get what is missing is said once, below it."""
+    """Return the titles and rows of the parts that are installed. ``show`` prints the missing parts below them."""
     model = state["local_model"]
     return [
         ("Versions", [(name, version or "not installed") for name, version in state["versions"].items()]),
@@ -147,7 +147,7 @@ def _paths() -> tuple[dict[str, str | None], list[dict[str, Any]]]:
 
 
 def _prolog() -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """SWI-Prolog and whether it answers through Janus."""
+    """Return the state of SWI-Prolog and of its bridge, and the missing parts."""
     try:
         found = locate.find()
     except EngineError as problem:
@@ -183,7 +183,7 @@ def _prolog() -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def _try_engine() -> dict[str, Any] | None:
-    """None if Prolog answers in a process like this one, else the error as data."""
+    """Return None if Prolog answers in a process like this one, else the error as data."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", _TRY, json.dumps(sys.path)],
@@ -195,9 +195,9 @@ def _try_engine() -> dict[str, Any] | None:
         )
     except (OSError, subprocess.TimeoutExpired) as problem:
         return EngineError("bridge", f"Prolog could not be tried in a process of its own: {problem}").to_dict()
-    said = done.stdout.strip().splitlines()
-    if done.returncode == 0 and said:
-        error: dict[str, Any] | None = json.loads(said[-1]).get("error")
+    output_lines = done.stdout.strip().splitlines()
+    if done.returncode == 0 and output_lines:
+        error: dict[str, Any] | None = json.loads(output_lines[-1]).get("error")
         return error
     last = (done.stderr.strip() or "nothing").splitlines()[-1][:300]
     message = f"a process that loads Prolog ended with {done.returncode} and said: {last}"
@@ -205,7 +205,7 @@ def _try_engine() -> dict[str, Any] | None:
 
 
 def _extras() -> dict[str, dict[str, Any]]:
-    """Each extra that a user may want, with the version of each of its packages."""
+    """Return each extra for users, with the versions of its packages."""
     try:
         required = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
@@ -215,13 +215,13 @@ def _extras() -> dict[str, dict[str, Any]]:
     for line in required:
         found = re.match(r"([A-Za-z0-9._-]+)([^;]*).*extra *== *[\"']([A-Za-z0-9._-]+)[\"']", line)
         if found and found[3] not in ("dev", "system-swipl"):  # the latter is instead of the bundled engine
-            version, wanted = installed(found[1]), re.sub(r"[\s()]|\[[^]]*\]", "", found[2])
+            version, versions_accepted = installed(found[1]), re.sub(r"[\s()]|\[[^]]*\]", "", found[2])
             packages.setdefault(found[3], {})[found[1]] = version
             missing = lacks.setdefault(found[3], [])
             if version is None:
                 missing.append(found[1])
-            elif not satisfies(version, wanted):
-                missing.append(f"{found[1]} {wanted}; {version} is installed")
+            elif not satisfies(version, versions_accepted):
+                missing.append(f"{found[1]} {versions_accepted}; {version} is installed")
     return {
         extra: {
             "present": not lacks[extra],
@@ -234,13 +234,13 @@ def _extras() -> dict[str, dict[str, Any]]:
 
 
 def _vocabulary(vocabulary: Vocabulary) -> dict[str, Any]:
-    """Where the tokenizer's vocabulary would come from."""
+    """Return the source of a tokenizer's vocabulary, and whether counts are exact."""
     source = source_of(vocabulary)
     return {"source": source or "estimate", "exact": source is not None}
 
 
 def _local_model() -> dict[str, Any]:
-    """The model that ``local`` would serve, and what keeps it from doing so."""
+    """Return the model that ``local`` would serve, or the reason why it cannot."""
     try:
         file = local.default_model()
     except RlmError as problem:

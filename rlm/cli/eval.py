@@ -1,4 +1,4 @@
-"""``rlm eval`` and ``rlm suggest-relations``: how good selection is for one's own catalog, and what could help it."""
+"""``rlm eval`` measures selection on a catalog; ``rlm suggest-relations`` proposes relations that could improve it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rlm.cli.options import AsJson, SensorName
-from rlm.cli.outcome import print_json, told
+from rlm.cli.outcome import print_json, report_errors
 
 if TYPE_CHECKING:
     from rlm.evaluation.evaluate import Figures, Miss
@@ -25,7 +25,7 @@ _HEADS = (
 )
 
 
-@told
+@report_errors
 def eval_command(
     catalog: CatalogFile,
     queries: Annotated[
@@ -52,7 +52,7 @@ def eval_command(
     from rlm.cli.plot import svg
     from rlm.evaluation.evaluate import evaluated, everything, read_questions
 
-    units = work.load(work.Named((catalog,)), ())
+    units = work.load(work.Sources((catalog,)), ())
     if relations is not None:
         units.add_relations(relations)
     questions = read_questions(queries, units)
@@ -65,14 +65,17 @@ def eval_command(
     if plot is not None:
         _draw(plot, svg(rows))
     if json_output:
-        told_of = [dataclasses.asdict(row) for row in (*rows, whole)]
-        print_json({"units": len(units), "questions": len(questions), "systems": told_of})
+        row_fields = [dataclasses.asdict(row) for row in (*rows, whole)]
+        print_json({"units": len(units), "questions": len(questions), "systems": row_fields})
     else:
         _print(len(units), rows, whole)
 
 
 def _draw(plot: Path, picture: str) -> None:
-    """Write the picture. Raises: ConfigurationError ``cannot_write``."""
+    """Write the picture.
+
+    Raises: ConfigurationError ``cannot_write``.
+    """
     from rlm import files
     from rlm.errors import ConfigurationError, FileError
 
@@ -84,7 +87,7 @@ def _draw(plot: Path, picture: str) -> None:
 
 
 def _print(units: int, rows: Sequence[Figures], whole: Figures) -> None:
-    """The figures, the plot and the misses, for people."""
+    """Print the figures, the plot and the misses for people."""
     from rlm.cli import plot, show
     from rlm.model.words import counted
 
@@ -99,14 +102,14 @@ def _print(units: int, rows: Sequence[Figures], whole: Figures) -> None:
     for row in rows:
         show.line()
         show.line(f"{row.system}: {counted(row.missed, 'miss', 'misses')}")
-        for line in _told(row.misses):
+        for line in _miss_lines(row.misses):
             show.line(line)
         if len(row.misses) < row.missed:
             show.line(f"{row.missed - len(row.misses):,} more; --misses N explains more of them")
 
 
 def _cells(row: Figures, whole: Figures) -> list[str]:
-    """A line of the table; what a system does not have stays empty."""
+    """Return a line of the table. A figure that a system does not have stays empty."""
     tokens = {} if row is whole else {first: tokens for first, _, tokens in row.curve}
 
     def share(value: float | None) -> str:
@@ -125,8 +128,8 @@ def _cells(row: Figures, whole: Figures) -> list[str]:
     ]
 
 
-def _told(misses: Iterable[Miss]) -> Iterable[str]:
-    """Every miss with why the tool was not shown, what would change that, and what was shown instead."""
+def _miss_lines(misses: Iterable[Miss]) -> Iterable[str]:
+    """Yield the lines about each miss: the reason, the change that would show the tool, and the units shown instead."""
     for miss in misses:
         yield ""
         yield f"missed {miss.unit} for: {miss.text[:200]}"
@@ -134,7 +137,7 @@ def _told(misses: Iterable[Miss]) -> Iterable[str]:
         yield f"  - shown first: {', '.join(miss.shown)}" if miss.shown else "  - nothing was shown"
 
 
-@told
+@report_errors
 def suggest_command(
     catalog: CatalogFile,
     traces: Annotated[
@@ -147,7 +150,7 @@ def suggest_command(
     from rlm.cli import work
     from rlm.mining.relations import FIRST_LINE, calls_of_traces, propose
 
-    units = work.load(work.Named((catalog,)), ())
+    units = work.load(work.Sources((catalog,)), ())
     found = propose(units, calls_of_traces(traces) if traces is not None else ())
     if json_output:
         print_json({"proposals": [proposal.model_dump(mode="json") for proposal in found]})

@@ -1,4 +1,4 @@
-"""What the host types on a command line, as options of a completion."""
+"""Options of a completion, read from the host's command line."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ MOST_STANDARD_INPUT = 1024 * 1024 * 1024
 
 
 def tool_of(address: str) -> Tool:
-    """The tool at ``module:name``, looked for in the current folder too. It is the host's own code: it is run.
+    """Return the tool at ``module:name``, for example ``helpers:search``.
+
+    The module is imported: it is the host's own code. Modules in the current folder are found too.
 
     Raises: ConfigurationError ``invalid_address``, ``unknown_module``, ``module_failed``, ``unknown_function``, or
-    what a tool cannot be.
+    ``not_a_tool``.
     """
     from rlm.tools.function import as_tool
 
@@ -79,10 +81,10 @@ def _failed(place: str, problem: Exception) -> ConfigurationError:
     )
 
 
-def budget_of(given: Iterable[str]) -> dict[str, float]:
-    """Budget fields from ``field=number``; which fields there are, and what they take, is the budget's to say."""
+def budget_of(assignments: Iterable[str]) -> dict[str, float]:
+    """Return the budget fields in ``field=number`` texts, for example ``time_limit=60``; ``Budget`` checks them."""
     fields: dict[str, float] = {}
-    for each in given:
+    for each in assignments:
         name, equals, number = each.partition("=")
         try:
             value = float(number.replace("_", ""))
@@ -99,14 +101,14 @@ def budget_of(given: Iterable[str]) -> dict[str, float]:
 
 
 def policy_of(max_output_tokens: int | None, **fields: Any) -> Policy:
-    """The policy, with the length of one reply where that is given."""
+    """Return a policy; ``max_output_tokens`` sets the tokens that are reserved for one reply."""
     if max_output_tokens is not None:
         fields["reserve_output"] = max_output_tokens
     return Policy(**fields)
 
 
 def authority_of(allowed: Iterable[str]) -> Authority:
-    """An authority that allows these effects, and asks for the others."""
+    """Return an authority that allows these effects, and asks for the others."""
     for word in allowed:
         if word not in Effect._value2member_map_:
             raise typer.BadParameter(f"{word!r} is none of {', '.join(Effect)}{did_you_mean(word, list(Effect))}")
@@ -114,7 +116,7 @@ def authority_of(allowed: Iterable[str]) -> Authority:
 
 
 def context_of(named: Iterable[str]) -> Context | None:
-    """The files, with ``-`` for standard input.
+    """Return the context of the files; ``-`` is standard input, and None stands for no file.
 
     Raises: ConfigurationError ``unreadable_file``; FileError ``too_large`` for standard input.
     """
@@ -130,9 +132,9 @@ def context_of(named: Iterable[str]) -> Context | None:
 
 
 def catalog_of(tools: Iterable[Tool], files: Iterable[Path], skills: Iterable[Path]) -> Catalog:
-    """A catalog of tools that can be executed, in the words of the files where they have some, and of skills.
+    """Return a catalog of executable tools and of skills. A description in the files replaces the tool's own.
 
-    What a file describes and no ``--tool`` does cannot be called here: it is left out, and that is said.
+    A tool that only a file describes cannot be called: it is left out, and stderr has the number of such tools.
     """
     catalog = Catalog()
     catalog.add_tools(tools)
@@ -151,6 +153,6 @@ def catalog_of(tools: Iterable[Tool], files: Iterable[Path], skills: Iterable[Pa
     return catalog
 
 
-def given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given."""
+def without_unset(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are set."""
     return {name: value for name, value in options.items() if value not in (None, (), [], "")}

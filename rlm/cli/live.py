@@ -1,4 +1,4 @@
-"""A run while it runs: a tree on a terminal, a line for each event elsewhere. All of it goes to standard error."""
+"""The progress of a run: a tree on a terminal, elsewhere a line for each event. All of it goes to standard error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rlm.cli.terminal import visible
 from rlm.cli.tree import Node, Tree
 
 MOST_CHILDREN = 12
-"""So many things of one place are shown while they happen: the last of those that are done, and what still runs."""
+"""The most children of a node that the live tree shows: those that still run, and the last that are done."""
 
 PER_SECOND = 8
 
@@ -27,9 +27,9 @@ STYLES = {"running": "bold", "ok": "", "failed": "red", "refused": "yellow", "pa
 
 
 class Progress:
-    """What is told of a run; ``on_event`` takes its events, on whatever thread they happen.
+    """The progress of a run. ``on_event`` takes its events, from any thread.
 
-    A context manager: on a terminal the tree is there while it lasts, and its last state stays.
+    It is a context manager: on a terminal it draws the tree inside the block, and leaves the last state on the screen.
     """
 
     def __init__(self) -> None:
@@ -41,11 +41,11 @@ class Progress:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether there is a tree, on a terminal."""
+        """Whether a tree is drawn: standard error is a terminal."""
         return self._console.is_terminal
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Show what happened."""
+        """Show one event."""
         with self._lock:
             line = self._tree.see(event)
             left = self._tree.totals.left
@@ -69,7 +69,7 @@ class Progress:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """While this lasts the terminal belongs to somebody else."""
+        """Take the tree off the terminal for this block, for example to ask a question."""
         if self._live is None:
             yield
             return
@@ -90,7 +90,7 @@ class Progress:
 
 
 def drawn(node: Node, *, most: int | None = None) -> Branches:
-    """A node with all that is beneath it; with ``most``, no more than so many children of each."""
+    """Return a node with all nodes beneath it; with ``most``, at most so many children of each node."""
     branch = Branches(_line(node))
     _fill(branch, node, most)
     return branch

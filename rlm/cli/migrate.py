@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from rlm.cli.options import AsJson
-from rlm.cli.outcome import print_json, told
+from rlm.cli.outcome import print_json, report_errors
 
 
-@told
+@report_errors
 def migrate_command(
     file: Annotated[
         list[Path],

@@ -16,22 +16,21 @@ SENSORS = ("semantic",)
 
 
 def _one_of(*words: str) -> Callable[[str], str]:
-    """What reads an option that takes one of a few words; another one is a mistake of usage, with the right one."""
+    """Return a parser for an option with a few values. Any other value is a usage error, with the closest one."""
 
-    def read(given: str) -> str:
-        if given in words:
-            return given
-        raise typer.BadParameter(f"{given!r} is none of {', '.join(words)}{did_you_mean(given, words)}")
+    def read(value: str) -> str:
+        if value in words:
+            return value
+        raise typer.BadParameter(f"{value!r} is none of {', '.join(words)}{did_you_mean(value, words)}")
 
     return read
 
 
-def installed_sensor(given: str) -> str:
-    """The name of a sensor that could say something; another one, or one whose extra is missing, is a mistake of
-    usage."""
+def installed_sensor(value: str) -> str:
+    """Return the name of a sensor that can run. An unknown sensor or a missing extra is a usage error."""
     from rlm.similarity.sensor import Sensor
 
-    name = _one_of(*SENSORS)(given)
+    name = _one_of(*SENSORS)(value)
     try:
         Sensor(name=name).check()
     except ConfigurationError as problem:
@@ -39,32 +38,32 @@ def installed_sensor(given: str) -> str:
     return name
 
 
-def model_name(given: str) -> str:
-    """The name of a model, as it is; one that no provider answers to is a mistake of usage."""
+def model_name(value: str) -> str:
+    """Return the name of a model unchanged. A name without a provider is a usage error."""
     from rlm.providers import resolve
 
     try:
-        resolve(given)
+        resolve(value)
     except ConfigurationError as problem:
         if problem.kind == "unknown_model":
             raise typer.BadParameter(problem.message) from None
-    except ProviderError:  # a local model that is not there: the command says it
+    except ProviderError:  # a missing local model: the command reports it
         pass
-    return given
+    return value
 
 
-def _seconds(given: str) -> float:
-    """Seconds that a thing may take."""
+def _seconds(value: str) -> float:
+    """Return a number of seconds above 0."""
     try:
-        seconds = float(given)
+        seconds = float(value)
     except ValueError:
         seconds = math.nan
     if not 0 < seconds < math.inf:
-        raise typer.BadParameter(f"{given!r} is no number of seconds above 0")
+        raise typer.BadParameter(f"{value!r} is no number of seconds above 0")
     return seconds
 
 
-Query = Annotated[str, typer.Argument(help="What the user says.")]
+Query = Annotated[str, typer.Argument(help="The user's text.")]
 CatalogFiles = Annotated[
     list[Path] | None,
     typer.Option(
@@ -78,7 +77,9 @@ CatalogFiles = Annotated[
 ]
 SkillFolders = Annotated[
     list[Path] | None,
-    typer.Option("--skills", metavar="DIR", exists=True, help="A folder of skills, as strangers' text; repeatable."),
+    typer.Option(
+        "--skills", metavar="DIR", exists=True, help="A folder of skills, as third parties' text; repeatable."
+    ),
 ]
 Capabilities = Annotated[
     list[str] | None,
@@ -125,14 +126,14 @@ Selections = Annotated[
     list[str] | None, typer.Option("--select", metavar="ID", help="A unit to choose now; repeatable.")
 ]
 Denials = Annotated[list[str] | None, typer.Option("--deny", metavar="PATTERN", help="Ids to deny; repeatable.")]
-Limit = Annotated[int, typer.Option("--limit", metavar="N", min=0, help="Most units that evidence may bring in.")]
+Limit = Annotated[int, typer.Option("--limit", metavar="N", min=0, help="The most units that evidence may bring in.")]
 SensorName = Annotated[
     str | None,
     typer.Option(
         "--sensor",
         metavar="NAME",
         parser=installed_sensor,
-        help="Score units by likeness of meaning too: semantic (extra semantic).",
+        help="Score units by similarity of meaning too: semantic (extra semantic).",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

@@ -1,4 +1,4 @@
-"""How a command ends: 0 done, 1 the thing failed (one JSON object on stderr says how), 2 a mistake of usage."""
+"""The exit codes of a command: 0 for success, 1 for a failure (as one JSON object on stderr), 2 for a usage error."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def told(command: Callable[P, T]) -> Callable[P, T]:
-    """Tell an error of the library and end with code 1."""
+def report_errors(command: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a command: an error of the library is printed on stderr, and the exit code is 1."""
 
     @wraps(command)
     def run_command(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -31,12 +31,11 @@ def told(command: Callable[P, T]) -> Callable[P, T]:
 
 
 def failed(error: Mapping[str, Any], *, whole: bool = False) -> typer.Exit:
-    """Tell an error as ``{"error": ...}`` on stderr, after a sentence where a person reads it; then raise this.
+    """Print an error on stderr as ``{"error": ...}``, and return the exit to raise.
 
-    Of many findings, the first are told and how many there are; all of them where it is told ``whole``. On a
-    terminal they are a table instead of JSON.
-
-    Where stderr itself cannot be written, the exit code has to say it.
+    On a terminal the error is a sentence and a table of its findings. Of many findings only the first ones and
+    their number are printed, unless ``whole`` is set. If stderr cannot be written, only the exit code reports the
+    error.
     """
     try:
         findings = (error.get("detail") or {}).get("findings") or []
@@ -56,7 +55,7 @@ def failed(error: Mapping[str, Any], *, whole: bool = False) -> typer.Exit:
 
 
 def _shortened(error: Mapping[str, Any], findings: list[Any]) -> Mapping[str, Any]:
-    """The error with its first findings, and how many others there are."""
+    """Return the error with its first findings and the number of the others."""
     others = len(findings) - MOST_FINDINGS
     if others <= 0:
         return error
@@ -65,5 +64,5 @@ def _shortened(error: Mapping[str, Any], findings: list[Any]) -> Mapping[str, An
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """One JSON object on stdout."""
+    """Print one JSON object on stdout."""
     print(one_object(value, sys.stdout))

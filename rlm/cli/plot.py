@@ -1,4 +1,4 @@
-"""Recall against tokens, as a picture: in letters for a terminal, or as SVG. It draws, and measures nothing."""
+"""Plots of recall against tokens: in letters for a terminal, or as SVG. This module only draws; it measures nothing."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LETTERS = "abcd"
 _SVG = 'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="12"'
 
 Point: TypeAlias = tuple[str, float, float]
-"""What it is, tokens and recall."""
+"""Label, tokens and recall."""
 
 
 def points(row: Figures) -> list[Point]:
-    """The requests with so many of the first tools, and at last what is really shown."""
+    """Return a point for each number of first tools, and a last point for the tools that are shown."""
     found = [(f"{first} tools" if first > 1 else "1 tool", tokens, recall) for first, recall, tokens in row.curve]
     shown = [] if row.recall_shown is None else [("as shown", row.tokens, row.recall_shown)]
     return found + shown
@@ -31,13 +31,16 @@ def _most(rows: Sequence[Figures]) -> float:
 
 
 def letters(rows: Sequence[Figures]) -> list[str]:
-    """Lines of text: a letter for each system, in upper case for what is really shown, ``#`` where two systems meet."""
+    """Return the plot as lines: a letter for each system, in upper case for the shown tools.
+
+    ``#`` marks a place where two systems meet.
+    """
     most = _most(rows)
     grid = [[" "] * (COLUMNS + 1) for _ in range(LINES + 1)]
     for letter, row in zip(LETTERS, rows, strict=False):
-        for what, tokens, recall in points(row):
+        for label, tokens, recall in points(row):
             x, y = round(COLUMNS * tokens / most), LINES - round(LINES * recall)
-            mark = letter.upper() if what == "as shown" else letter
+            mark = letter.upper() if label == "as shown" else letter
             free = grid[y][x].lower() in (" ", letter)
             grid[y][x] = mark if free else "#"
     names = ", ".join(f"{letter}: {row.system}" for letter, row in zip(LETTERS, rows, strict=False))
@@ -49,7 +52,7 @@ def letters(rows: Sequence[Figures]) -> list[str]:
 
 
 def svg(rows: Sequence[Figures]) -> str:
-    """One picture, without anything that has to be fetched."""
+    """Return the plot as an SVG document that loads nothing from elsewhere."""
     most = _most(rows)
     wide, high = WIDTH - 2 * EDGE, HEIGHT - 2 * EDGE
 
@@ -68,19 +71,19 @@ def svg(rows: Sequence[Figures]) -> str:
         below = f'<text x="{x(most * fifth / 5):.1f}" y="{y(0) + 18:.1f}" text-anchor="middle">'
         parts.append(f"{below}{most * fifth / 5:,.0f}</text>")
     for place, (row, color) in enumerate(zip(rows, COLORS, strict=False)):
-        parts += _drawn(row, color, [(what, x(tokens), y(recall)) for what, tokens, recall in points(row)])
+        parts += _drawn(row, color, [(label, x(tokens), y(recall)) for label, tokens, recall in points(row)])
         name = f'<text x="{x(most) - 8:.1f}" y="{y(0) - 12 - 16 * place:.1f}" text-anchor="end" fill="{color}">'
         parts.append(f"{name}{escape(row.system)}</text>")
     parts.append(f'<text x="{EDGE}" y="{EDGE - 20}">recall</text>')
-    label = "tokens of a request with so many of the first tools; the ring is what is really shown"
-    parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 14}" text-anchor="middle">{label}</text>')
+    axis_label = "tokens of a request with so many of the first tools; the ring marks the tools that are shown"
+    parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 14}" text-anchor="middle">{axis_label}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 
 def _drawn(row: Figures, color: str, spots: Sequence[tuple[str, float, float]]) -> Iterator[str]:
-    line = " ".join(f"{x:.1f},{y:.1f}" for what, x, y in spots if what != "as shown")
+    line = " ".join(f"{x:.1f},{y:.1f}" for label, x, y in spots if label != "as shown")
     yield f'<polyline points="{line}" fill="none" stroke="{color}" stroke-width="2"/>'
-    for what, x, y in spots:
-        radius, fill = (7, "none") if what == "as shown" else (3, color)
+    for label, x, y in spots:
+        radius, fill = (7, "none") if label == "as shown" else (3, color)
         circle = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill}" stroke="{color}" stroke-width="2">'
-        yield f"{circle}<title>{escape(row.system)}: {what}</title></circle>"
+        yield f"{circle}<title>{escape(row.system)}: {label}</title></circle>"

@@ -1,4 +1,4 @@
-"""``rlm run``: a question, files that no prompt holds, and an answer; and ``rlm replay``, the same without a model."""
+"""``rlm run`` answers a question about files that no prompt holds; ``rlm replay`` repeats it without a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlm.cli.options import AsJson, Capabilities, CatalogFiles, Mode, Query, SensorName, SkillFolders, model_name
-from rlm.cli.outcome import failed, print_json, told
+from rlm.cli.outcome import failed, print_json, report_errors
 
 if TYPE_CHECKING:
     from rlm.cli.live import Progress
@@ -31,11 +31,11 @@ MostOutput = Annotated[
         help="Tokens that one reply may take; default: 16,384, at most a quarter of the model's window.",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Tell nothing of the way there.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
 TraceFile = Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Write a trace (*.jsonl).")]
 
 
-@told
+@report_errors
 def run_command(
     query: Query,
     model: Annotated[
@@ -46,13 +46,16 @@ def run_command(
             metavar="MODEL",
             parser=model_name,
             envvar="RLM_MODEL",
-            help=f"Who plans and answers: {MODEL_HELP}",
+            help=f"The model that plans and answers: {MODEL_HELP}",
         ),
     ],
     leaf_model: Annotated[
         str | None,
         typer.Option(
-            "--leaf-model", metavar="MODEL", parser=model_name, help="Who answers what plans ask; default: --model."
+            "--leaf-model",
+            metavar="MODEL",
+            parser=model_name,
+            help="The model that answers the questions of plans; default: --model.",
         ),
     ] = None,
     context: Annotated[
@@ -94,7 +97,7 @@ def run_command(
 ) -> None:
     """Answer a question about files that no prompt holds.
 
-    A model writes plans; they are checked and run. Ctrl-C ends the run with what there is so far.
+    A model writes plans; they are checked and run. Ctrl-C ends the run with the best value so far.
     """
     from rlm.cli import host
     from rlm.cli.consent import AtTerminal
@@ -116,10 +119,10 @@ def run_command(
     }
     about = host.context_of(context or ())
     with host.catalog_of([host.tool_of(each) for each in tool or ()], catalog or (), skills or ()) as units:
-        _show(_completed(query, about, {**host.given(options), "catalog": units}, progress), json_output)
+        _show(_completed(query, about, {**host.without_unset(options), "catalog": units}, progress), json_output)
 
 
-@told
+@report_errors
 def replay_command(
     file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A trace (*.jsonl).")],
     trace: TraceFile = None,
@@ -151,7 +154,7 @@ def _completed(query: str, about: Any, options: dict[str, Any], progress: Progre
 
 @contextmanager
 def interrupted(token: CancelToken) -> Iterator[None]:
-    """While this lasts, the first Ctrl-C ends the run in good order, and the second one ends everything."""
+    """Inside this block the first Ctrl-C ends the run in good order, and the second one ends the process."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -168,7 +171,7 @@ def interrupted(token: CancelToken) -> Iterator[None]:
 
 
 def _show(result: Completion, json_output: bool) -> None:
-    """The value, or the best that there was and the error; the exit code says which."""
+    """Print the value, or the best value so far and the error; the exit code is 1 for an error."""
     if json_output:
         print_json(result.to_dict())
     elif result.value is not None:

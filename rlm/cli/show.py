@@ -1,4 +1,4 @@
-"""What the commands print for people: aligned and wrapped on a terminal, one row a line where it is piped."""
+"""Output of the commands for people: aligned and wrapped on a terminal, one row a line in a pipe."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 4096
 LAST_COLUMN = 0.4
-"""The share of a line that the last column of a table may insist on."""
+"""The share of a line that the last column of a table keeps where the other columns are wide."""
 
 console = Console(highlight=False)
 if not console.is_terminal:
@@ -29,7 +29,7 @@ if not console.is_terminal:
 
 
 def view(view: CompiledContext) -> None:
-    """What is shown and why, what was turned away, and the sums."""
+    """Print the shown units with their reasons, the rejected units, and the sums."""
     overview = view.explain()
     if overview.active:
         rows(("unit", "form", "tokens", "why"), shown_rows(view, overview.active), right=(2,))
@@ -44,18 +44,18 @@ def view(view: CompiledContext) -> None:
 
 
 def shown_rows(view: CompiledContext, active: Iterable[Explanation]) -> list[tuple[str, ...]]:
-    """A row for each unit that is shown: id, form, tokens and why."""
+    """Return a row for each unit that is shown: id, form, tokens and reasons."""
     blocks = {item.unit.id: item.block for item in view.shown}
     return [(item.unit, blocks[item.unit].form, str(blocks[item.unit].tokens), reasons(item)) for item in active]
 
 
 def reasons(item: Explanation) -> str:
-    """Why a unit is where it is, in one line."""
+    """Return the reasons for a unit's state in one line."""
     return "; ".join(item.sentences)
 
 
 def sums(view: CompiledContext) -> str:
-    """How much is shown, in one line."""
+    """Return the number of shown units and their tokens in one line."""
     counts, ledger = view.counts, view.ledger
     tokens = "tokens" if ledger.exact else "tokens (estimated)"
     return (
@@ -65,13 +65,13 @@ def sums(view: CompiledContext) -> str:
 
 
 def explanation(item: Explanation, change: Change) -> None:
-    """One unit, and what would change it."""
+    """Print one unit, and the change that would show or hide it."""
     line(str(item))
     line(str(change))
 
 
 def answer(answer: Answer) -> None:
-    """A model's answer."""
+    """Print a model's answer."""
     if answer.text:
         line(answer.text)
     for call in answer.tool_calls:
@@ -83,15 +83,15 @@ def answer(answer: Answer) -> None:
 
 
 def usage(answer: Answer) -> str:
-    """Who answered and what it took, in one line."""
+    """Return the model and its tokens in one line."""
     used, tools = answer.usage, counted(answer.tool_count, "tool")
-    taken = "unknown tokens" if used.input_tokens is None else counted(used.input_tokens, "token")
-    given = "unknown" if used.output_tokens is None else f"{used.output_tokens:,}"
-    return f"{answer.model}: {taken} in, {given} out, {tools} shown, finished by {answer.finish_reason}"
+    input_count = "unknown tokens" if used.input_tokens is None else counted(used.input_tokens, "token")
+    output_count = "unknown" if used.output_tokens is None else f"{used.output_tokens:,}"
+    return f"{answer.model}: {input_count} in, {output_count} out, {tools} shown, finished by {answer.finish_reason}"
 
 
 def findings(file: Path, units: int, found: Iterable[Mapping[str, Any]]) -> None:
-    """The findings of a catalog file: a table of the first ones on a terminal, a line for each where it is piped."""
+    """Print the findings of a catalog file: a table of the first ones on a terminal, one line each in a pipe."""
     if console.is_terminal:
         finding_rows(list(found), console.file)
         found = ()
@@ -104,7 +104,7 @@ def findings(file: Path, units: int, found: Iterable[Mapping[str, Any]]) -> None
 
 
 def finding_rows(found: Sequence[Mapping[str, Any]], stream: IO[str]) -> None:
-    """The first findings as a table, and how many others there are."""
+    """Print the first findings as a table, and the number of the others."""
     cells = [
         (
             str(row["level"]),
@@ -121,7 +121,7 @@ def finding_rows(found: Sequence[Mapping[str, Any]], stream: IO[str]) -> None:
 
 
 def line(text: str = "", *, style: str = "") -> None:
-    """A line or a paragraph; the terminal wraps it, a pipe does not."""
+    """Print a line or a paragraph. A terminal wraps it, a pipe does not."""
     console.print(Text(visible(text), style=style), soft_wrap=not console.is_terminal)
 
 
@@ -133,7 +133,7 @@ def rows(
     style: str = "",
     stream: IO[str] | None = None,
 ) -> None:
-    """A table whose columns are as wide as they like, while the last one keeps a good part of the line."""
+    """Print a table. Columns are as wide as their text, but the last one keeps its share of the line."""
     lines = [tuple(visible(cell) for cell in row) for row in cells]
     table = Table(box=None, pad_edge=False, header_style="bold", style=style)
     widths = _widths([max(map(len, column)) for column in zip(heads, *lines, strict=True)])
@@ -147,10 +147,10 @@ def rows(
     (stream or console.file).write(re.sub(r" +(?=(\x1b\[0m)?$)", "", printed.get(), flags=re.MULTILINE))
 
 
-def _widths(wanted: Sequence[int]) -> list[int]:
-    *first, last = wanted
-    room = console.width - 2 * len(first)
-    least = min(last, int(room * LAST_COLUMN))
-    while sum(first) > room - least and max(first) > 1:
+def _widths(natural_widths: Sequence[int]) -> list[int]:
+    *first, last = natural_widths
+    available = console.width - 2 * len(first)
+    least = min(last, int(available * LAST_COLUMN))
+    while sum(first) > available - least and max(first) > 1:
         first[first.index(max(first))] -= 1
-    return [*first, max(1, min(last, room - sum(first)))]
+    return [*first, max(1, min(last, available - sum(first)))]

@@ -1,4 +1,4 @@
-"""``rlm skills``: what the loader says of folders of skills."""
+"""``rlm skills``: the loader's findings about folders of skills."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Annotated, Any
 import typer
 
 from rlm.cli.options import AsJson
-from rlm.cli.outcome import failed, print_json, told
+from rlm.cli.outcome import failed, print_json, report_errors
 
-SAID_ONCE = frozenset({"group_folder"})
-"""Notes about how folders are laid out: of many skills, they are said once."""
+PRINTED_ONCE = frozenset({"group_folder"})
+"""Notes about the layout of folders: they are printed once for many skills."""
 
 app = typer.Typer(help="Look at SKILL.md packages.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("check")
-@told
+@report_errors
 def check(
     path: Annotated[Path, typer.Argument(exists=True, help="A folder of skills, one skill's folder, or a SKILL.md.")],
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse what is only warned of otherwise.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse a skill for its warnings too.")] = False,
     json_output: AsJson = False,
 ) -> None:
-    """List all that is wrong with skills: file, line, column, what to do."""
+    """List every problem of skills, with file, line, column and remedy."""
     from rlm.catalog.catalog import Catalog
 
     with Catalog() as catalog:
@@ -36,7 +36,9 @@ def check(
         from rlm.model.words import counted
         from rlm.skills.findings import FINDINGS
 
-        counts = Counter(found.code for entry in library.entries for found in entry.findings if found.code in SAID_ONCE)
+        counts = Counter(
+            found.code for entry in library.entries for found in entry.findings if found.code in PRINTED_ONCE
+        )
         shared = {code for code, number in counts.items() if number > 1}
         for entry in library.entries:
             show.line(f"{entry.verdict.value}: {entry.path}", style="red" if entry in library.refused else "")
@@ -58,7 +60,7 @@ def check(
 
 
 @app.command("list")
-@told
+@report_errors
 def list_command(
     paths: Annotated[
         list[Path] | None,
@@ -79,7 +81,7 @@ def list_command(
 
 
 def _listed(path: Path | None) -> list[dict[str, Any]]:
-    """A row for each skill that a folder has, in order of paths; None: the library's own."""
+    """Return a row for each skill of a folder, in order of paths; None stands for the library's own folder."""
     from rlm.catalog.catalog import Catalog
     from rlm.resources import skills_dir
     from rlm.skills.bundle import SCOPE

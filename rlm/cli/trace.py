@@ -1,4 +1,4 @@
-"""``rlm trace``: what a trace says, in the terminal."""
+"""``rlm trace``: print a trace on the terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rlm.cli.options import AsJson
-from rlm.cli.outcome import print_json, told
+from rlm.cli.outcome import print_json, report_errors
 
 app = typer.Typer(help="Look at traces.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -20,7 +20,7 @@ def traces() -> None:
 
 
 @app.command("view")
-@told
+@report_errors
 def view(
     file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A trace (*.jsonl).")],
     json_output: AsJson = False,
@@ -50,7 +50,7 @@ def view(
 
 
 class _Bodies:
-    """Finds a stored body, where it is kept."""
+    """Returns the stored body of a digest, or None if the trace has no store."""
 
     def __init__(self, record: Any) -> None:
         self._record = record

@@ -1,6 +1,6 @@
-"""What happened in a run, as a tree: agents, turns, steps and requests, grown event by event.
+"""The tree of a run: agents, turns, steps and requests, built event by event.
 
-The live view and ``rlm trace view`` show the same tree, because it is made of the same events.
+The live progress and ``rlm trace view`` show the same tree, because both build it from the same events.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rlm.model.words import counted
 
 Event = Mapping[str, Any]
 Look = Callable[[str], Any]
-"""What stands in a stored body, by its hash; None where nobody keeps it."""
+"""Returns the value of a stored body by its hash; None if the body is not stored."""
 
 MOST_TEXT = 100
 """Characters of a value or of a message in one line."""
@@ -25,23 +25,25 @@ _ANSWERED = re.compile(r"(~\d+|:chat\[\d+\])$")
 
 @dataclass
 class Node:
-    """One thing that happens: ``state`` is ``running``, ``ok``, ``failed`` or ``refused``; ``notes`` are lines of
-    their own beneath it."""
+    """A node of the tree, such as a turn or a request.
+
+    ``state`` is ``running``, ``ok``, ``failed``, ``refused``, ``partial`` or ``stopped``. ``details`` follow the title
+    in its line; ``notes`` are lines of their own beneath it."""
 
     title: str
     state: str = "running"
-    said: list[str] = field(default_factory=list)
+    details: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     action: str = ""
     children: list[Node] = field(default_factory=list)
 
     @property
     def text(self) -> str:
-        """The node in one line."""
-        return ", ".join([self.title, *self.said])
+        """The text of the node in one line."""
+        return ", ".join([self.title, *self.details])
 
     def walk(self) -> Iterator[Node]:
-        """It and all that is beneath it."""
+        """Yield the node and every node beneath it."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -49,7 +51,7 @@ class Node:
 
 @dataclass
 class Totals:
-    """What the whole run took so far. ``left`` are the seconds that the agent which spoke last has left."""
+    """The totals of the whole run so far. ``left`` is the time that the last active agent has left, in seconds."""
 
     requests: int = 0
     input_tokens: int = 0
@@ -64,10 +66,10 @@ class Totals:
 
 
 class Tree:
-    """The run so far.
+    """The tree of a run so far.
 
     Args:
-        look: finds stored bodies: with it, arguments, values and the reasons of refusals are shown.
+        look: returns stored bodies: with it, the tree has arguments, values and the reasons of refusals.
     """
 
     def __init__(self, look: Look | None = None) -> None:
@@ -81,7 +83,7 @@ class Tree:
         self._plans: dict[str, Any] = {}
 
     def see(self, event: Event) -> str | None:
-        """Take in one event; what a reader of lines is told of it, None where that is nothing."""
+        """Add one event to the tree. Return its line for a reader of lines, or None if it has none."""
         known: dict[str, Callable[[Event], str | None]] = {
             "run": self._run,
             "agent": self._agent,
@@ -98,7 +100,7 @@ class Tree:
         read = known.get(event["event"])
         return None if read is None else read(event)
 
-    # -- who ----------------------------------------------------------------------------------------
+    # -- agents ----------------------------------------------------------------------------------------
 
     def _run(self, event: Event) -> None:
         self.root.title = f"run {event['run']}" + (f": {short(event['query'])}" if event["query"] else "")
@@ -113,7 +115,7 @@ class Tree:
         return f"{node.title} begins at depth {event['depth']}"
 
     def _turn(self, agent: str, turn: int) -> Node:
-        """The node of a turn. A plan of the host has no agent that says so, and no request."""
+        """Return the node of a turn. A plan of the host has no event of an agent and no request."""
         known = self._turns.get((agent, turn))
         if known is None:
             parent = self._agents.get(agent) or self._steps.get(agent, self.root)
@@ -129,14 +131,14 @@ class Tree:
         self.totals.left = event["left"].get("time_limit")
         again = self._requests.get(call)
         if again is not None:
-            again.state, again.said = "running", []
+            again.state, again.details = "running", []
             return f"{role} {call}: sent again"
         node = self._requests[call] = Node(f"request {call} ({role})")
         self._place(call, role).children.append(node)
         return f"{role} {call}: request of {event['bytes']:,} bytes, {counted(event['tools'], 'tool')} shown"
 
     def _place(self, call: str, role: str) -> Node:
-        """Where a request belongs: planners' to their turn, others' to the step that sends them."""
+        """Return the node above a request: the turn for a planner's request, else the step that sends it."""
         base = _ANSWERED.sub("", call)
         if role in ("planner", "child"):
             agent, _, turn = base.rpartition(".")
@@ -151,16 +153,16 @@ class Tree:
         if error is not None:
             return self._settled(node, "failed", error["message"], event["call"])
         used = event["usage"]
-        taken, given = used["input_tokens"], used["output_tokens"]
-        self.totals.input_tokens += taken or 0
-        self.totals.output_tokens += given or 0
-        shown = ("unknown" if taken is None else f"{taken:,}", "unknown" if given is None else f"{given:,}")
+        tokens_in, tokens_out = used["input_tokens"], used["output_tokens"]
+        self.totals.input_tokens += tokens_in or 0
+        self.totals.output_tokens += tokens_out or 0
+        shown = ["unknown" if count is None else f"{count:,}" for count in (tokens_in, tokens_out)]
         return self._settled(node, "ok", f"{shown[0]} tokens in, {shown[1]} out", event["call"])
 
-    def _settled(self, node: Node | None, state: str, said: str, call: str) -> str:
+    def _settled(self, node: Node | None, state: str, detail: str, call: str) -> str:
         if node is not None:
-            node.state, node.said = state, [short(said)]
-        return f"{call}: {said}"
+            node.state, node.details = state, [short(detail)]
+        return f"{call}: {detail}"
 
     def _refused(self, event: Event) -> str:
         node, message = self._requests.get(event["call"]), event["error"]["message"]
@@ -200,13 +202,13 @@ class Tree:
             node.notes.append(f"failed: {short(event['error'].get('message', ''))}")
             return f"{call}: failed: {event['error'].get('message', '')}"
         if what == "items":
-            node.said = [counted(event["count"], "item")]
+            node.details = [counted(event["count"], "item")]
             return f"{call}: {counted(event['count'], 'item')}"
-        node.said.append(f"attempt {event.get('number', 0) + 1}")
+        node.details.append(f"attempt {event.get('number', 0) + 1}")
         return f"{call}: attempt {event.get('number', 0) + 1}"
 
     def _action(self, agent: str, turn: int, step: str, node: Node) -> str:
-        """The action of a step that looks at a context, with its arguments beneath it, as the plan has them."""
+        """Return the action of a step on a context, and note its arguments from the plan."""
         written = _step_of(self._plans.get(f"{agent}.{turn}"), step)
         if not isinstance(written, Mapping) or written.get("op") != "context":
             return ""
@@ -216,13 +218,13 @@ class Tree:
 
     @staticmethod
     def _settle(node: Node, state: str) -> None:
-        """A step has ended, and with it the child that it started."""
+        """Set the state of a step that ended, and of the running child beneath it."""
         node.state = state
         for child in node.children:
             child.state = state if child.state == "running" else child.state
 
     def _above(self, agent: str, turn: int, step: str) -> Node:
-        """The step that a step stands in, else its turn."""
+        """Return the step that contains a step, or else its turn."""
         while "." in step:
             step = step.rpartition(".")[0]
             node = self._steps.get(f"{agent}.{turn}:{step}")
@@ -233,17 +235,17 @@ class Tree:
     def _tool(self, event: Event) -> str:
         outcome = self._look(event["outcome"]) or {}
         error = (outcome.get("error") or {}).get("message", "")
-        said = f"{event['tool']}: {event['status']}" + (", abandoned" if event["abandoned"] else "")
+        ending = f"{event['tool']}: {event['status']}" + (", abandoned" if event["abandoned"] else "")
         node = self._steps.get(event["call"])
         if node is not None:
-            node.said = [said, f"{event['seconds']:.2f} s"]
+            node.details = [ending, f"{event['seconds']:.2f} s"]
             node.state = event["status"]
             arguments = self._look(event["arguments"])
             if arguments is not None:
                 node.notes.append(f"arguments: {short(arguments)}")
             if event["status"] == "ok" and outcome:
                 node.notes.append(f"result: {short(outcome.get('value'))}")
-        return f"{event['call']}: {said}" + (f": {error}" if error else "")
+        return f"{event['call']}: {ending}" + (f": {error}" if error else "")
 
     def _checkpoint(self, event: Event) -> str:
         return f"{event['call']}: checkpoint {event['label']}"
@@ -265,7 +267,7 @@ class Tree:
 
 
 def _step_of(plan: Any, path: str) -> Any:
-    """The step at ``steps[1].items[0].steps[2]`` of a plan, or None; items have the steps in common."""
+    """Return the step at a path of a plan, or None. For example ``steps[1].items[0].steps[2]``; items share steps."""
     for name, place in _PART.findall(path):
         if name != "items":
             plan = plan.get(name) if isinstance(plan, Mapping) else None
@@ -274,7 +276,7 @@ def _step_of(plan: Any, path: str) -> Any:
 
 
 def short(value: Any) -> str:
-    """A value in one line, cut where it is long."""
+    """Return a value in one line of at most ``MOST_TEXT`` characters."""
     import json
 
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

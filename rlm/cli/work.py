@@ -1,4 +1,4 @@
-"""What the commands do, apart from parsing and printing."""
+"""The work of the commands, apart from parsing and printing."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Named:
-    """What a command line names: files of tools and folders of skills."""
+class Sources:
+    """The files of tools and folders of skills on a command line."""
 
     files: tuple[Path, ...] = ()
     skills: tuple[Path, ...] = ()
 
 
 DEFAULT_LIMIT = 64
-"""``--limit`` where it is not on the command line."""
+"""The value of ``--limit`` without that option."""
 
 
-def named(files: Iterable[Path] | None, skills: Iterable[Path] | None) -> Named:
-    """What is named; a mistake of usage where that is nothing."""
-    found = Named(tuple(files or ()), tuple(skills or ()))
+def sources_of(files: Iterable[Path] | None, skills: Iterable[Path] | None) -> Sources:
+    """Return the files and folders of a command; without any of them it is a usage error."""
+    found = Sources(tuple(files or ()), tuple(skills or ()))
     if not (found.files or found.skills):
         raise typer.BadParameter("a QUERY needs --catalog FILE or --skills DIR")
     return found
 
 
-def load(named: Named, pins: Iterable[str] | None) -> Catalog:
-    """A catalog of the files' tools and the folders' skills, with the pinned ones pinned."""
-    catalog = Catalog(unit for file in named.files for unit in usable(file, {}))
-    for folder in named.skills:
+def load(sources: Sources, pins: Iterable[str] | None) -> Catalog:
+    """Return a catalog of the files' tools and the folders' skills; the units of ``pins`` are pinned."""
+    catalog = Catalog(unit for file in sources.files for unit in usable(file, {}))
+    for folder in sources.skills:
         refused = catalog.add_skills(folder).refused
         if refused:
             print(f"rlm: {len(refused)} refused; see: rlm skills check {folder}", file=sys.stderr)
@@ -64,9 +64,9 @@ def load(named: Named, pins: Iterable[str] | None) -> Catalog:
 
 
 def usable(file: Path, host: Mapping[str, Any]) -> list[Unit]:
-    """The good tools of a file; how many are not used, and how to see why, is said on stderr.
+    """Return the good tools of a file. A line on stderr has the number of the others and the command that lists them.
 
-    Raises: CatalogError ``bad_file``, where no tool can be used.
+    Raises: CatalogError ``bad_file``, if no tool can be used.
     """
     units, findings = units_of_file(file, host, strict=False)
     unused = [finding for finding in findings if finding["level"] == "error"]
@@ -112,15 +112,15 @@ def policy(
 
 
 def sensor_of(name: str | None) -> Sensor | None:
-    """The sensor of a command line."""
+    """Return the sensor of a command line, or None."""
     return None if name is None else Sensor(name=name)
 
 
 def compiled(
-    query: str, named: Named, pins: Iterable[str] | None, policy: Policy, sensor: Sensor | None = None
+    query: str, sources: Sources, pins: Iterable[str] | None, policy: Policy, sensor: Sensor | None = None
 ) -> CompiledContext:
-    """The view of a command; what of the policy does nothing is said on stderr."""
-    units = load(named, pins)
+    """Return the view of a command. Warnings about fields of the policy without effect go to stderr."""
+    units = load(sources, pins)
     with _quiet():
         view = compile_view(units, query, policy=policy, sensor=sensor)
     warn(view)
@@ -128,21 +128,21 @@ def compiled(
 
 
 def warn(view: CompiledContext) -> None:
-    """Say on stderr what of the policy does nothing."""
+    """Print the view's warnings on stderr."""
     for warning in view.warnings:
         print(visible(f"rlm: warning: {_as_options(warning)}"), file=sys.stderr)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep this library's warnings back: the view has them too, and what it has is printed."""
+    """Suppress this library's warnings in this block: the view has them too, and ``warn`` prints those."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RlmWarning)
         yield
 
 
 def _as_options(sentence: str) -> str:
-    """Return a sentence with its remedy as it is written on a command line."""
+    """Return a sentence with its remedy as options of the command line."""
     return re.sub(
         r"Policy\(capabilities=\{([^}]*)\}\)",
         lambda found: " ".join(f"--capability {pattern}" for pattern in found[1].split(", ")),
@@ -150,11 +150,11 @@ def _as_options(sentence: str) -> str:
     )
 
 
-def asked(query: str, named: Named, pins: Iterable[str] | None, policy: Policy, **options: Any) -> Answer:
-    """The answer of a model."""
+def ask_model(query: str, sources: Sources, pins: Iterable[str] | None, policy: Policy, **options: Any) -> Answer:
+    """Return the answer of a model. Warnings go to stderr."""
     from rlm.api.ask import ask
 
-    units = load(named, pins)
+    units = load(sources, pins)
     with _quiet():
         answer = ask(query, units, policy=policy, **options)
     warn(answer.view)
@@ -162,13 +162,13 @@ def asked(query: str, named: Named, pins: Iterable[str] | None, policy: Policy, 
 
 
 def checked(file: Path) -> tuple[int, list[dict[str, Any]]]:
-    """How many good units a file has, and all findings, in the order of the file."""
+    """Return the number of good units of a file, and all findings in the order of the file."""
     units, findings = read_file(file, {})
     return len(units), sorted(findings, key=lambda finding: int(finding["line"]))
 
 
 def prompt_view(view: CompiledContext) -> int:
-    """A Prolog prompt over a view; the exit code."""
+    """Open a Prolog prompt over a view and return its exit code."""
     from rlm.symbolic import repl
 
     with tempfile.TemporaryDirectory() as folder:
@@ -177,7 +177,7 @@ def prompt_view(view: CompiledContext) -> int:
 
 
 def prompt(session: Path) -> int:
-    """A Prolog prompt over a saved session; the exit code."""
+    """Open a Prolog prompt over a saved session and return its exit code."""
     from rlm.symbolic import repl
 
     repl.open_session(session)
