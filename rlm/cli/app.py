@@ -117,7 +117,7 @@ def compile_command(
     ] = None,
     json_output: AsJson = False,
 ) -> None:
-    """Show the units that one request would show, and the reasons."""
+    """Show the units of one request, and the reasons."""
     from rlm.cli import work
 
     policy = work.policy(policy_file, capability, budget, mode, select, deny, limit)
@@ -150,7 +150,9 @@ def explain(
     sensor: SensorName = None,
     json_output: AsJson = False,
 ) -> None:
-    """Explain why a unit is shown or not, and name the change that would show it."""
+    """Explain why a unit is shown or not.
+
+    The last line names the change that would show or hide it."""
     from rlm.cli import work
 
     policy = work.policy(policy_file, capability, budget, mode, select, deny, limit)
@@ -254,7 +256,9 @@ def repl(
     limit: Limit = 64,
     sensor: SensorName = None,
 ) -> None:
-    """Open a Prolog prompt over one compile; Python stays alive behind it."""
+    """Open a Prolog prompt over one compile.
+
+    Python stays alive behind the prompt."""
     from rlm.cli import work
 
     if (session is None) == (query is None):
@@ -292,7 +296,7 @@ def demo(
     ] = "local",
     answer: Annotated[bool, typer.Option("--answer/--no-answer", help="Whether to ask the model at all.")] = True,
 ) -> None:
-    """Show two questions to one catalog, the reasons, and a model's answer."""
+    """Show two compiles, their reasons, and a model's answer."""
     from rlm.cli.demo import run as run_demo
 
     run_demo(model if answer else None)
