@@ -133,22 +133,22 @@ def _in_prolog(catalog: Any) -> Callable[[str], Any]:
     from rlm.symbolic.engine import engine
 
     engine().load(Path(__file__).with_name("scoring.pl"))
-    handle = catalog._shared.handle
+    handle = catalog._facts.handle
     return lambda text: engine().call("bench_scored", {"catalog": handle, "text": text})
 
 
 def _as_compiled(catalog: Any) -> Callable[[str], Any]:
     """As ``Catalog.ask`` does it, without the question to the rules that follows."""
-    from rlm.catalog.catalog import SCORED_HERE
+    from rlm.catalog.prolog_facts import SCORED_HERE
     from rlm.model.policy import Policy
     from rlm.scoring.postings import SENT
     from rlm.symbolic.engine import engine
 
-    if len(catalog) < SCORED_HERE or catalog._shared.postings is None:
+    if len(catalog) < SCORED_HERE or catalog._facts.postings is None:
         return _in_prolog(catalog)
-    postings, policy = catalog._shared.postings, Policy()
+    postings, policy = catalog._facts.postings, Policy()
     floor = round(1000 * policy.floor)
-    args = {"catalog": catalog._shared.handle, "needs": [], "history": [], "signals": [], "sensors": [], "words": None}
+    args = {"catalog": catalog._facts.handle, "needs": [], "history": [], "signals": [], "sensors": [], "words": None}
 
     def scored(text: str) -> Any:
         analysis = engine().call("analyse", {**args, "text": text})

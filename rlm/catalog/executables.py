@@ -1,7 +1,7 @@
-"""The tools that a catalog's units stand for, apart from the units: no handler ever enters one.
+"""The executable tools of a catalog, apart from the units: no handler ever enters a unit.
 
-Kept as they came, and made into a registry when one is asked for: reading JSON Schemas takes a library that a host
-which only compiles does without.
+The registry is made at its first use: reading JSON Schemas needs a library that a host
+which only compiles does not have to load.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ class Executables:
 
     @property
     def registry(self) -> Registry:
-        """The registry of all, the same one each time. Raises: ConfigurationError, of a tool that could never run."""
+        """The registry of all tools, the same one each time.
+
+        Raises: ConfigurationError, for a tool that could never run.
+        """
         if self._registry is None:
             from rlm.tools.registry import Registry
 
@@ -31,9 +34,9 @@ class Executables:
         return self._registry
 
     def put(self, tools: Iterable[Tool]) -> None:
-        """Add tools, or put them in the place of those with their ids.
+        """Add tools, or replace the tools with their ids.
 
-        Raises: as ``registry``; then nothing changed.
+        Raises: as ``registry``; then nothing changes.
         """
         fresh = {tool.id: tool for tool in tools if self._tools.get(tool.id) is not tool}
         if self._registry is not None and fresh:

@@ -1,4 +1,4 @@
-"""What an import of tools came to."""
+"""The result of an import of tools."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Finding = Mapping[str, Any]
 
 
 class Imported(int):
-    """The revision after an import, with what was registered and what was not.
+    """The revision after an import, with the tools that were registered and the problems of the others.
 
-    - ``ids``: of the tools that were read and can be used, in the order of the file.
-    - ``findings``: ``{level, kind, file, line, column, field, message}`` each; of level ``error`` for a tool that was
-      not used.
+    - ``ids``: the ids of the tools that can be used, in the order of the file.
+    - ``findings``: ``{level, kind, file, line, column, field, message}`` each; the level is ``error`` for a tool that
+      was not used.
 
     Example:
         >>> import rlm
@@ -30,7 +30,7 @@ class Imported(int):
 
     @classmethod
     def of(cls, revision: int, units: Iterable[Unit], findings: Iterable[Finding]) -> Self:
-        """Return the revision with what was read; warn where tools are not used."""
+        """Return the result of an import; warn if tools are not used."""
         made = cls(revision)
         made.ids, made.findings = tuple(unit.id for unit in units), tuple(findings)
         if made.unused:

@@ -1,4 +1,4 @@
-"""Tools from files and lists, in the spellings that people have them in.
+"""Tools from files and lists, in the usual spellings.
 
 One tool is a JSON object in any of these spellings; a list may mix them:
 
@@ -7,11 +7,10 @@ One tool is a JSON object in any of these spellings; a list may mix them:
     {"name", "description", "input_schema"}                                   Anthropic
     {"name", "title"?, "description", "inputSchema", "annotations"?}          MCP ``tools/list``
 
-Nothing in the material can pin, trust, grant or weigh anything: fields of the host are refused by name where
-they stand in it, and come from the host's call alone. ``namespace`` alone may stand there, where the host says
-none: it is the file's own word for a group of its tools, and words are all that it is: evidence for these tools,
-and what "do not use <group>" is about. No pattern of a policy looks at it. All problems of a file are found before
-any is told.
+No material can pin, trust, grant or weigh a unit: host-only fields in it are refused by name, because they come from
+the host's call alone. The one exception is ``namespace``, if the host sets none: it is the file's own name for a group
+of its tools. It is only text: evidence for these tools, and the subject of "do not use <group>". Patterns of a policy
+ignore it. All problems of a file are found before the first is reported.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _OTHER_FILES = {
     ".yaml": "it is no JSON; write the tools as JSON, or one a line as JSON Lines",
     ".yml": "it is no JSON; write the tools as JSON, or one a line as JSON Lines",
 }
-"""What to say of a file in which no line is JSON, by how its name ends."""
+"""The message about a file without a line of JSON, by the end of its name."""
 _CALL_OPTIONS = ("replace", "strict", "source", "server")
 _SCHEMA_WORDS = frozenset(
     {"$ref", "$defs", "type", "properties", "required", "enum", "const", "anyOf", "oneOf", "allOf", "not", "if"}
@@ -60,10 +59,10 @@ Findings = list[dict[str, Any]]
 
 
 def units_of_file(path: Path, host: Mapping[str, Any], *, strict: bool = True) -> tuple[list[Unit], Findings]:
-    """The units of a JSON Lines or JSON file, and the findings.
+    """Return the units of a JSON Lines or JSON file, and the findings.
 
     Raises:
-        CatalogError: ``bad_file``, where ``strict`` or where no tool can be used; ``detail["findings"]`` lists
+        CatalogError: ``bad_file``, if ``strict`` or if no tool can be used; ``detail["findings"]`` lists
             ``file``, ``line``, ``field``, ``message``.
     """
     units, findings = read_file(path, host)
@@ -75,7 +74,7 @@ def units_of_file(path: Path, host: Mapping[str, Any], *, strict: bool = True) -
 def units_of_list(
     tools: Any, source: str, host: Mapping[str, Any], *, strict: bool = True
 ) -> tuple[list[Unit], Findings]:
-    """The units of a list of tools, or of an MCP result with ``tools``, and the findings.
+    """Return the units of a list of tools, or of an MCP result with ``tools``, and the findings.
 
     Raises:
         CatalogError: ``bad_list`` with all findings, as ``units_of_file``; ``line`` is the place in the list, from 1.
@@ -95,7 +94,7 @@ def units_of_list(
 
 
 def without_rivals(units: list[Unit], known: Mapping[str, Unit]) -> tuple[list[Unit], Findings]:
-    """The units without those whose id another unit has already, and a finding for each of these."""
+    """Return the units with free ids, and a finding for each unit with the id of another one."""
     rivals = [unit for unit in units if unit.id in known and known[unit.id].digest != unit.digest]
     findings = [
         _finding(
@@ -112,7 +111,7 @@ def without_rivals(units: list[Unit], known: Mapping[str, Unit]) -> tuple[list[U
 
 
 def read_file(path: Path, host: Mapping[str, Any]) -> tuple[list[Unit], list[dict[str, Any]]]:
-    """The units that a file has, and every finding: ``{level, kind, file, line, field, message}``.
+    """Return the units of a file, and every finding: ``{level, kind, file, line, field, message}``.
 
     A pipe or a device is not read.
     """
@@ -161,7 +160,7 @@ Row = tuple[int, Any, "str | None"]
 
 
 def _rows(data: bytes, source: str) -> tuple[list[Row], list[dict[str, Any]]]:
-    """``(line, object, None)`` for each tool of a file, and what could not be read."""
+    """Return ``(line, object, None)`` for each tool of a file, and a finding for each line that cannot be read."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     start = data.lstrip()[:1]
     if start == b"[" or (start == b"{" and _is_whole_document(data)):
@@ -178,7 +177,7 @@ def _rows(data: bytes, source: str) -> tuple[list[Row], list[dict[str, Any]]]:
 
 
 def _is_whole_document(data: bytes) -> bool:
-    """Whether the file is one JSON object and not one a line (of which the first one may be broken)."""
+    """Whether the file is one JSON object, and not JSON Lines (which may have a broken first line)."""
     first = data.lstrip().split(b"\n", 1)[0]
     try:
         json.loads(first)
@@ -234,7 +233,7 @@ def _broken(source: str, line: int, raw: bytes, problem: Exception) -> dict[str,
 
 
 def _json_hint(problem: json.JSONDecodeError) -> str:
-    """Return what to mend where broken JSON has one of three common causes; else an empty string."""
+    """Return the remedy for a common cause of broken JSON, for example single quotes, or an empty string."""
     before, rest = problem.doc[: problem.pos].rstrip(), problem.doc[problem.pos :].lstrip()
     if rest[:1] == "'":
         return ": write double quotes, not single ones"
@@ -251,7 +250,7 @@ def _json_hint(problem: json.JSONDecodeError) -> str:
 def _units(
     rows: Iterable[Row], source: str, host: Mapping[str, Any], *, shown_as: str | None = None
 ) -> tuple[list[Unit], list[dict[str, Any]]]:
-    """The units; ``shown_as`` is the source as a model may see it: nothing of the host's folders."""
+    """Return the units. ``shown_as`` is the source that a model may see, without the host's folders."""
     units: dict[str, Unit] = {}
     places: dict[str, int] = {}
     findings: list[dict[str, Any]] = []
@@ -304,7 +303,7 @@ def _tool_of(item: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _mended(unit: Unit) -> Iterator[tuple[str, str]]:
-    """What of a tool some wire does not take as it is: ``(kind, message)``."""
+    """Yield ``(kind, message)`` for each part of a tool that a wire does not take unchanged."""
     for limits in (OPENAI, ANTHROPIC):
         tool = wire_tool(unit, limits)
         if tool.refused:
@@ -314,7 +313,7 @@ def _mended(unit: Unit) -> Iterator[tuple[str, str]]:
 
 
 def _doubts(unit: Unit) -> Iterator[tuple[str, str, str]]:
-    """What of a tool can be used, and is probably not meant so: ``(kind, field, message)``."""
+    """Yield ``(kind, field, message)`` for each part of a tool that works but is probably a mistake."""
     if not unit.description.strip():
         yield "no_description", "description", "there is none: the tool is found by its name alone"
     words = unit.schema or {}
@@ -330,7 +329,7 @@ def _field(where: str | None, field: str) -> str:
 
 
 def _problems(item: Any) -> Iterator[tuple[str, str, str, str]]:
-    """``(level, kind, field, message)`` for everything that is wrong with one tool's spelling."""
+    """Yield ``(level, kind, field, message)`` for each problem of a tool's spelling."""
     if not isinstance(item, Mapping):
         hint = "; functions are added by add_tools" if callable(item) else ""
         yield "error", "wrong_type", "", f"a tool is a JSON object, not {_type(item)}{hint}"
@@ -361,7 +360,7 @@ def _problems(item: Any) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _no_json(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """``(field, message)`` for each field of a tool that is no JSON value."""
+    """Yield ``(field, message)`` for each field of a tool that is no JSON value."""
     for field, value in item.get("function", item).items():
         try:
             canonical_json(value)

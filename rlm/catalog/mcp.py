@@ -1,7 +1,7 @@
-"""MCP servers in a catalog: what they offer, as units and as tools that can be executed, kept in step with them.
+"""MCP servers in a catalog: their tools, prompts and resources as units and executable tools, kept up to date.
 
-A server describes; the host decides. Of what a server says only text, schemas and names come in, as a stranger's;
-its hints about a tool's effects are recorded in the listing and believed in nothing.
+The server describes; the host decides. Only text, schemas and names of a server come in, as a third party's. Its hints
+about a tool's effects are recorded in the listing, and nothing depends on them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ assert MCP_FIELDS <= HOST_FIELDS
 
 
 class ServedCatalog(Protocol):
-    """A catalog as a server's units need it: ``rlm.Catalog`` has all of it."""
+    """The part of ``rlm.Catalog`` that this module uses."""
 
     @property
     def units(self) -> Mapping[str, Unit]: ...
@@ -40,14 +40,14 @@ class ServedCatalog(Protocol):
 
 
 class MCPTools(Noun):
-    """The host's word on the tools of servers.
+    """The host's settings for the tools of servers.
 
-    - ``effects``: effects by tool: ``{"search": "read"}``, or ``{"files/search": "read"}`` where several servers have
-      one of that name.
-    - ``default_effect``: of all others.
-    - ``time_limit``: seconds of one call.
-    - ``max_result_bytes``: bytes of JSON that a result may have.
-    - ``projection``: what is given of a larger one.
+    - ``effects``: effects by tool, for example ``{"search": "read"}``, or ``{"files/search": "read"}`` for the tool of
+      one server.
+    - ``default_effect``: the effect of all other tools.
+    - ``time_limit``: the limit of one call, in seconds.
+    - ``max_result_bytes``: the most bytes of JSON that a result may have.
+    - ``projection``: the form of a larger result.
     """
 
     effects: dict[str, Effect] = {}
@@ -57,12 +57,12 @@ class MCPTools(Noun):
     projection: ResultForm = ResultForm.FULL
 
     def effect_of(self, server: str, name: str) -> Effect:
-        """The effect of a tool."""
+        """Return the effect of a tool of a server."""
         return self.effects.get(f"{server}/{name}", self.effects.get(name, self.default_effect))
 
 
 class MCPServers(dict[str, MCPClient]):
-    """Connections by name. ``findings`` says what of the servers and of their lists is not used, and why."""
+    """Connections by name. ``findings`` has the unused parts of the servers and of their lists, with reasons."""
 
     def __init__(self, clients: Mapping[str, MCPClient], findings: Iterable[Finding] = ()) -> None:
         super().__init__(clients)
@@ -74,26 +74,26 @@ class MCPServers(dict[str, MCPClient]):
         return (*self.unused, *(found for client in self.values() for found in client.findings))
 
 
-def clients_of(given: Any, limits: MCPLimits | None, *, strict: bool) -> tuple[MCPServers, list[MCPClient]]:
-    """The connections by name, and those among them that were made here.
+def clients_of(servers: Any, limits: MCPLimits | None, *, strict: bool) -> tuple[MCPServers, list[MCPClient]]:
+    """Return the connections by name, and the connections among them that were made here.
 
     Raises: ConfigurationError, as ``rlm.tools.mcp.config.servers_of``.
     """
-    if isinstance(given, MCPClient):
-        return MCPServers({given.name: given}), []
-    found = servers_of(given, strict=strict)
+    if isinstance(servers, MCPClient):
+        return MCPServers({servers.name: servers}), []
+    found = servers_of(servers, strict=strict)
     made = {name: MCPClient(name, server, limits=limits) for name, server in found.items()}
-    servers = MCPServers(made)
+    connections = MCPServers(made)
     for name, problem in found.problems.items():
-        servers.unused.append(finding("error", problem.kind, f"mcp_server:{name}", problem.message))
+        connections.unused.append(finding("error", problem.kind, f"mcp_server:{name}", problem.message))
     for name, plain in found.renamed.items():
         what = f"{name!r} is called {plain!r} here: a server's name has letters, digits, '_', '.' and '-'"
-        servers.unused.append(finding("note", "renamed_server", f"mcp_server:{plain}", what))
-    return servers, list(made.values())
+        connections.unused.append(finding("note", "renamed_server", f"mcp_server:{plain}", what))
+    return connections, list(made.values())
 
 
 def checked_host(host: Mapping[str, Any]) -> dict[str, Any]:
-    """The host's fields of units. Raises: CatalogError ``unknown_field``; UnitError."""
+    """Return the host's fields of units. Raises: CatalogError ``unknown_field``; UnitError."""
     for field in host:
         if field not in MCP_FIELDS:
             hint = did_you_mean(field, (*MCP_FIELDS, "tools", "limits", "strict"))
@@ -104,9 +104,9 @@ def checked_host(host: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_effects(tools: MCPTools, clients: Mapping[str, MCPClient]) -> None:
-    """Raise where the host gives an effect to a tool that no server has. ConfigurationError ``unknown_tool``.
+    """Check that each tool in ``effects`` is a tool of a server. The tools of a lost server are unknown and pass.
 
-    What a server that is not there would have is not known.
+    Raises: ConfigurationError ``unknown_tool``.
     """
     away = [client.name for client in clients.values() if not client.connected]
     names = [name for client in clients.values() for name in client.listing.tools]
@@ -129,11 +129,11 @@ async def added(
     *,
     strict: bool,
 ) -> None:
-    """Open the connections, side by side, and place what the servers offer.
+    """Open the connections side by side, and place the units and tools of the servers.
 
-    A server that cannot be reached costs no other one: its unit is unavailable, and it is looked for again.
+    A server that cannot be reached does not affect the others: its unit is unavailable, and it is tried again.
 
-    Raises: as ``Catalog.aadd_mcp``; then what was made and opened here is closed, and the catalog is as before.
+    Raises: as ``Catalog.aadd_mcp``; then the connections made here are closed, and the catalog is as before.
     """
     placements = [ServerPlacement(catalog, client, tools, host) for client in clients.values()]
     try:
@@ -150,29 +150,31 @@ async def added(
     for client in made:
         weakref.finalize(catalog, client.begin_closing).atexit = False
     for name, problem in failures.items():
-        if isinstance(problem, RlmError) and problem.kind != "not_connected":  # it was never begun, so it says nothing
+        if (
+            isinstance(problem, RlmError) and problem.kind != "not_connected"
+        ):  # it never began, so it has no findings of its own
             clients.unused.append(finding("error", problem.kind, f"mcp_server:{name}", problem.message))
     _warn(clients, failures)
 
 
 def _warn(clients: MCPServers, failures: Mapping[str, Exception]) -> None:
-    """Say once which servers are not used; the others are."""
-    said = [str(found["message"]) for found in clients.unused] + [
+    """Warn once about the servers that are not used."""
+    messages = [str(found["message"]) for found in clients.unused] + [
         str(problem) for problem in failures.values() if getattr(problem, "kind", "") == "not_connected"
     ]
-    if said:
-        more = f" (and {len(said) - 3} more: see findings)" if len(said) > 3 else ""
-        warn("add_mcp: " + "; ".join(said[:3]) + more)
+    if messages:
+        more = f" (and {len(messages) - 3} more: see findings)" if len(messages) > 3 else ""
+        warn("add_mcp: " + "; ".join(messages[:3]) + more)
 
 
 async def _opened(clients: list[MCPClient], *, keep_trying: bool) -> dict[str, Exception]:
-    """Open all, side by side; the failures by name, when every one has succeeded or failed."""
+    """Open all connections side by side, and return the failures by name."""
     failures: dict[str, Exception] = {}
 
     async def open_one(client: MCPClient) -> None:
         try:
             await client.aopen(keep_trying=keep_trying)
-        except Exception as problem:  # noqa: BLE001 - raised or told of by the caller
+        except Exception as problem:  # noqa: BLE001 - the caller raises or reports it
             failures[client.name] = problem
 
     async with anyio.create_task_group() as tasks:
@@ -197,10 +199,10 @@ def _placed(catalog: ServedCatalog, placements: list[ServerPlacement]) -> None:
 
 
 class ServerPlacement:
-    """What one server has in one catalog.
+    """The units and tools of one server in one catalog.
 
-    Where the host took a unit out, it stays out; where the host replaced one, the host's stays, and follows the
-    server only in whether it is there.
+    A unit that the host removed stays out. A unit that the host replaced stays the host's, and only its ``available``
+    follows the server.
     """
 
     def __init__(self, catalog: ServedCatalog, client: MCPClient, tools: MCPTools, host: Mapping[str, Any]) -> None:
@@ -213,49 +215,49 @@ class ServerPlacement:
         self._first = True
 
     def __call__(self, client: MCPClient) -> None:
-        """Bring the catalog into step with the server; a catalog that is gone is no error."""
+        """Update the catalog from the server. A destroyed catalog is no error."""
         catalog = self._catalog()
         if catalog is not None and not catalog.destroyed:
             self.place(catalog)
 
     def place(self, catalog: ServedCatalog) -> None:
-        """Bring the catalog into step with the server, in one change.
+        """Update the catalog from the server, in one change.
 
-        Raises: CatalogError ``duplicate_unit``, the first time, where another unit has an id of the server's.
+        Raises: CatalogError ``duplicate_unit``, the first time, if another unit has an id of the server's.
         """
         with catalog.changing():
             listing, connected = self._client.listing, self._client.connected
             tools = self._tools_of(listing)
             known = catalog.units
             self._taken_out |= {id for id in self._placed if id not in known}
-            wanted = {
+            listed = {
                 unit.id: unit.model_copy(update={**self._host, "available": connected})
                 for unit in listing.units
                 if unit.id not in self._taken_out
             }
-            foreign = [id for id in wanted if id in known and id not in self._placed]
+            foreign = [id for id in listed if id in known and id not in self._placed]
             if foreign and self._first:
                 what = f"there is another {foreign[0]}; give the server another name, or remove that unit"
                 raise CatalogError("duplicate_unit", what, {"unit": foreign[0], "units": foreign})
-            units = [self._merged(unit, known) for id, unit in wanted.items() if id not in foreign]
+            units = [self._merged(unit, known) for id, unit in listed.items() if id not in foreign]
             ours = {unit.id for unit in units}
             gone = [id for id in self._placed if id not in ours]
             catalog.exchange(gone, units, [tool for tool in tools if tool.id in ours])
-            self._placed = {id: wanted[id] for id in ours}
+            self._placed = {id: listed[id] for id in ours}
             self._first = False
 
     def withdraw(self, catalog: ServedCatalog) -> None:
-        """Take everything out again."""
+        """Remove all units of this server."""
         catalog.exchange(list(self._placed), [])
         self._placed = {}
 
     def follow(self) -> None:
-        """Follow the server from now on."""
+        """Follow the changes of the server from now on."""
         self._client.on_change(self)
-        self(self._client)  # what changed since it was placed
+        self(self._client)  # changes since ``place``
 
     def _merged(self, unit: Unit, known: Mapping[str, Unit]) -> Unit:
-        """The host's unit in the place of ours, where the host replaced it."""
+        """Return the host's unit, if the host replaced the server's; else the server's unit."""
         there, ours = known.get(unit.id), self._placed.get(unit.id)
         if there is None or ours is None or there.digest == ours.digest:
             return unit
@@ -264,7 +266,7 @@ class ServerPlacement:
         return there.model_copy(update={"available": unit.available})
 
     def _tools_of(self, listing: ServerListing) -> list[Tool]:
-        """The tools of the listing; one that did not change is the very same object."""
+        """Return the tools of the listing. An unchanged tool is the same object as before."""
         made: dict[str, tuple[str, Tool]] = {}
         for name, described in listing.tools.items():
             digest, tool = self._made.get(name, ("", None))

@@ -1,4 +1,4 @@
-"""Whether a batch can be registered: every problem is found, and nothing is registered where there is one."""
+"""The check of a batch before it is registered. It finds every problem, and one problem refuses the whole batch."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from rlm.model.unit import Unit
 from rlm.tools.schema_problem import schema_problem
 
 HINTS = 3
-"""For so many unknown ids of a batch the closest known one is looked for."""
+"""The most unknown ids of a batch whose error suggests the closest known id."""
 
 
 def check_batch(
     known: Mapping[str, Unit], batch: Iterable[object], *, replace: bool, allow_missing: bool
 ) -> list[Unit]:
-    """The units of ``batch`` that change something.
+    """Return the units of ``batch`` that change the catalog.
 
     Raises:
-        CatalogError: of the first problem's kind; ``detail["findings"]`` lists all of them.
+        CatalogError: with the kind of the first problem; ``detail["findings"]`` lists all of them.
     """
     findings: list[dict[str, Any]] = []
     changed: dict[str, Unit] = {}
@@ -56,7 +56,7 @@ def check_batch(
 
 
 def _bad_schema(unit: Unit) -> Iterable[dict[str, Any]]:
-    """A schema by which nothing could ever be called: no request may hold it, and no executor could use it."""
+    """Yield a finding for a schema that no call could ever fit: requests and executors refuse it."""
     problem = schema_problem(unit)
     if problem is not None:
         path, what = problem
@@ -78,7 +78,7 @@ def _unknown_dependencies(units: Iterable[Unit], known: Mapping[str, Unit]) -> I
 
 
 def _supersession_cycles(units: Mapping[str, Unit]) -> Iterable[dict[str, Any]]:
-    """One finding for each cycle, told from its first unit in order of ids."""
+    """Yield one finding for each cycle; it begins with the first unit in order of ids."""
     above = {id: unit.supersedes for id, unit in units.items() if unit.supersedes}
     done: set[str] = set()
     for start in sorted(above):

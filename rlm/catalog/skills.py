@@ -1,8 +1,8 @@
-"""Units of loaded skills: one for each, and for a long body one for each of its sections.
+"""Units of loaded skills: one for each skill, and one for each section of a long body.
 
-Identity, description and text come from the file; everything that decides (activation, trust, priority, relations,
-capabilities) comes from the host's call, and units are of trust ``stranger`` unless it says otherwise. A name that
-is taken is never taken over: the skill that comes second has a qualified id.
+Identity, description and text come from the file. Fields that decide (activation, trust, priority, relations,
+capabilities) come from the host's call; without it the trust is ``stranger``. A name keeps its first skill: a second
+skill of that name has a qualified id, for example ``skill:team/review``.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ SKILL_FIELDS = HOST_FIELDS - {"server", "provenance"}
 SECTION_FIELDS = frozenset(
     {"trust", "namespace", "category", "priority", "visible", "available", "requires_capability", "version"}
 )
-"""What a section has from the host's call; only the skill itself can be pinned or required."""
+"""Fields of the host's call that sections have too. Only the skill itself can be pinned or required."""
 
 RESERVED_PREFIX = "rlm-"
-"""Names of the library's own skills; a stranger's skill of such a name has a qualified id only."""
+"""The prefix of the library's own skills. A third party's skill with it has a qualified id only."""
 
 COMPACT_UTILITY = 0.35
-"""As ``rlm.compiler.representations`` derives it. Here the text is the whole description: no text is cut silently."""
+"""The utility that ``rlm.compiler.representations`` derives. Here the text is the whole description, never cut."""
 
 _VERSION = 12
 
 
 @dataclass
 class SkillPlacement:
-    """What registering a library changes: units to add, ids to take out, and the library with what was found out.
+    """The changes that register a library: units to add, ids to remove, and the library with the findings.
 
-    ``files`` says under which ids each real file is registered.
+    ``files`` has the ids of each real file.
     """
 
     library: Library
@@ -56,14 +56,14 @@ def placed(
     *,
     replacing: bool,
 ) -> SkillPlacement:
-    """Where the skills of a library go, in order of their paths.
+    """Return the placement of a library's skills, in order of their paths.
 
     Args:
-        library: what was loaded.
+        library: the loaded skills.
         known: the catalog's units by id.
         files: ids by real path, from earlier placements.
         host: fields of every unit.
-        replacing: whether a file that was catalogued with another text is admitted anew.
+        replacing: whether a file is registered again if its text has changed.
 
     Raises:
         CatalogError: ``unknown_field``.
@@ -74,7 +74,7 @@ def placed(
 
 
 def _checked(host: Mapping[str, Any]) -> Unit:
-    """A unit with the host's fields; it says first of all what is wrong with them."""
+    """Return a unit with the host's fields. Raises: CatalogError, UnitError for wrong fields."""
     wrong = sorted(set(host) - SKILL_FIELDS)
     if wrong:
         message = f"{wrong[0]!r} is no field that skills take from the host{did_you_mean(wrong[0], SKILL_FIELDS)}"
@@ -83,7 +83,7 @@ def _checked(host: Mapping[str, Any]) -> Unit:
 
 
 class _Placing:
-    """One placement."""
+    """The work of one placement."""
 
     def __init__(
         self, known: Mapping[str, Unit], files: Mapping[str, tuple[str, ...]], host: Unit, *, replacing: bool
@@ -114,11 +114,11 @@ class _Placing:
             return entry.with_findings(finding("not_a_unit", problem.message))
 
     def _before(self, skill: Skill) -> tuple[str, ...]:
-        """The ids under which this very file is registered."""
+        """Return the ids under which this file is registered."""
         return tuple(id for id in self._files.get(skill.file, ()) if id in self._known)
 
     def _again(self, entry: Entry, skill: Skill, before: tuple[str, ...]) -> Entry:
-        """A file that is registered: the same text and fields change nothing, others need ``replace``."""
+        """Place a registered file. The same text and fields change nothing; others require ``replace``."""
         old = self._known[before[0]]
         same_name = identity(old.name) == skill.key
         id = old.id if same_name else self._id(skill)[0]
@@ -132,19 +132,19 @@ class _Placing:
         return self._added(entry, skill, units, before)
 
     def _first(self, entry: Entry, skill: Skill) -> Entry:
-        """A file that is new here."""
+        """Place a file that is new in this catalog."""
         twin = self._twin(skill)
         if twin is not None:
             self._plan.files[skill.file] = ()
             return replace(entry.with_findings(finding("identical", twin.id)), units=(twin.id,))
-        id, code, said = self._id(skill)
+        id, code, note = self._id(skill)
         if not id:
-            return entry.with_findings(finding("not_a_unit", f"{said}; give its folder a scope of its own"))
-        noted = entry.with_findings(finding(code, said)) if code else entry
+            return entry.with_findings(finding("not_a_unit", f"{note}; give its folder a scope of its own"))
+        noted = entry.with_findings(finding(code, note)) if code else entry
         return self._added(noted, skill, units_of(skill, id, self._host))
 
     def _added(self, entry: Entry, skill: Skill, units: tuple[Unit, ...], before: tuple[str, ...] = ()) -> Entry:
-        """Put the units into the plan, in the place of those of ``before``."""
+        """Put the units into the placement. They replace the units of ``before``."""
         ids = tuple(unit.id for unit in units)
         clash = next((id for id in ids if id in self._known and id not in before), None)
         if clash is not None:
@@ -163,7 +163,7 @@ class _Placing:
             self._digests.setdefault(unit.provenance.digest, []).append(unit)
 
     def _twin(self, skill: Skill) -> Unit | None:
-        """A skill of the very same bytes for which the host has said at least as much."""
+        """Return a registered skill of the same bytes with at least the same trust and pins, or None."""
         host = self._host
         for unit in self._digests.get(skill.digest, ()):
             trusted = unit.trust is Trust.HOST or host.trust is not Trust.HOST
@@ -172,20 +172,20 @@ class _Placing:
         return None
 
     def _id(self, skill: Skill) -> tuple[str, str, str]:
-        """The first free id, and the finding where it is not the plain one: code and what to say."""
-        ours = skill.key.startswith(RESERVED_PREFIX) and self._host.trust is not Trust.HOST
-        taker = self._taken.get(skill.key)
-        if not ours and taker is None:
+        """Return the first free id, and the code and text of a finding if it is not the plain id."""
+        reserved = skill.key.startswith(RESERVED_PREFIX) and self._host.trust is not Trust.HOST
+        holder = self._taken.get(skill.key)
+        if not reserved and holder is None:
             return f"skill:{skill.key}", "", ""
         for path in _qualified(skill):
             if identity(path) not in self._taken:
                 id = f"skill:{path}"
-                return (id, "reserved_prefix", id) if ours else (id, "same_name", f"{id} is this one's id")
+                return (id, "reserved_prefix", id) if reserved else (id, "same_name", f"{id} is this one's id")
         return "", "", f"every id for {skill.identity} is taken"
 
 
 def _qualified(skill: Skill) -> Iterator[str]:
-    """The paths of qualified ids, in the order in which they are tried; none depends on anything but the skill."""
+    """Yield the paths of qualified ids in the order of trial. They depend on the skill alone."""
     scope = identity(skill.scope)
     folder = identity(os.path.dirname(skill.source.partition(":")[2]))
     yield f"{scope}/{skill.key}"
@@ -197,24 +197,24 @@ def _qualified(skill: Skill) -> Iterator[str]:
 
 
 def units_of(skill: Skill, id: str, host: Unit) -> tuple[Unit, ...]:
-    """The units of a skill: itself, and the sections of a body that is over the limit.
+    """Return the units of a skill: the skill itself, and the sections of a body over the limit.
 
     Args:
-        skill: what was loaded.
-        id: of the skill's own unit.
-        host: a unit whose host-only fields are taken over.
+        skill: the loaded skill.
+        id: the id of the skill's own unit.
+        host: a unit with the host-only fields to copy.
 
     Raises:
-        UnitError: they cannot be registered.
+        UnitError: if a unit cannot be registered.
     """
     package = skill.package
-    given = {name: getattr(host, name) for name in SKILL_FIELDS if name in host.model_fields_set}
+    host_fields = {name: getattr(host, name) for name in SKILL_FIELDS if name in host.model_fields_set}
     fields: dict[str, Any] = {
         "trust": Trust.STRANGER,
         "version": skill.digest[:_VERSION],
         "available": host.pinned or not package.narrowed,
         "provenance": Provenance(source=skill.source, digest=skill.digest),
-        **given,
+        **host_fields,
     }
     compact = Representation(name="compact", text=f"Not shown in full: {package.description}", utility=COMPACT_UTILITY)
     sections = tuple(_sections(skill, id, fields))
@@ -238,7 +238,7 @@ def _sections(skill: Skill, id: str, fields: Mapping[str, Any]) -> Iterator[Unit
 
 
 def _outline(skill: Skill, sections: tuple[Unit, ...]) -> str:
-    """What stands in the place of a body that is over the limit."""
+    """Return the outline that replaces a body over the limit."""
     size = len(skill.package.body.encode())
     lines = [f"{skill.package.description}\n\nThe text has {size:,} bytes. It is shown by section, when needed:"]
     for unit, section in zip(sections, skill.package.sections, strict=True):

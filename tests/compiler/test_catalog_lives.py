@@ -67,7 +67,7 @@ def test_numbers_of_units_do_not_grow_with_every_change():
         for change in range(1300):
             catalog.set_available("tool:t1", change % 2 == 1)
             view = rlm.compile(catalog, "thing 1", pack=False)
-            asked = {"catalog": catalog._shared.handle, "first": 1, "last": 0}
+            asked = {"catalog": catalog._facts.handle, "first": 1, "last": 0}
             highest = max(highest, engine().call("catalog_vectors", asked)["next"])
         assert view.fingerprint == first.fingerprint
         assert 1000 < highest <= 1000 + 4 * len(units) + 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import rlm
-from rlm.catalog import catalog as catalog_module
+from rlm.catalog import prolog_facts
 from tests.compiler.blocks import tool
 
 FILLERS = [tool(f"filler{n}", f"word{n} other{n} things{n}") for n in range(40)]
@@ -24,7 +24,7 @@ def _reason(view: rlm.CompiledContext, id: str, kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("threshold", [0, 10**9], ids=["numpy", "rules"])
 def test_no_intent_starves_beside_a_longer_one(monkeypatch: pytest.MonkeyPatch, threshold: int) -> None:
-    monkeypatch.setattr(catalog_module, "SCORED_HERE", threshold)
+    monkeypatch.setattr(prolog_facts, "SCORED_HERE", threshold)
     loud = [tool(f"loud{n}", f"{LONG} {n}") for n in range(3)]
     catalog = _catalog(*loud, tool("kettle", "Boil the kettle"))
     view = rlm.compile(catalog, f"show the {LONG}, then boil the kettle", policy=rlm.Policy(relative_floor=0))

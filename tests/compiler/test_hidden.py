@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rlm
-from rlm.catalog import catalog as catalog_module
+from rlm.catalog import prolog_facts
 
 WORDS = "river stone cloud forest signal harbor market garden bridge engine".split()
 
@@ -25,7 +25,7 @@ def many(count: int, **fields: object) -> list[rlm.Unit]:
 @pytest.mark.parametrize("threshold", [0, 1_000_000])
 def test_a_denied_half_of_a_large_catalog_changes_nothing(threshold: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the rules count the words or numpy does."""
-    monkeypatch.setattr(catalog_module, "SCORED_HERE", threshold)
+    monkeypatch.setattr(prolog_facts, "SCORED_HERE", threshold)
     units, others = many(60), [unit.model_copy(update={"id": f"tool:no{at}"}) for at, unit in enumerate(many(60))]
     policy = rlm.Policy(denied={"tool:no*"})
     views = []
@@ -79,7 +79,7 @@ def said_of(units: list[rlm.Unit], beside: list[rlm.Unit], text: str, **options:
 @pytest.fixture(params=[0, 1_000_000], ids=["numpy", "rules"])
 def counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether numpy counts the words or the rules do."""
-    monkeypatch.setattr(catalog_module, "SCORED_HERE", request.param)
+    monkeypatch.setattr(prolog_facts, "SCORED_HERE", request.param)
 
 
 pytestmark_counted = pytest.mark.usefixtures("counted")

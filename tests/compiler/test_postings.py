@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import rlm
-from rlm.catalog import catalog as catalog_module
+from rlm.catalog import prolog_facts
 from rlm.errors import CompileError
 from rlm.scoring import postings
 from rlm.symbolic.engine import engine
@@ -49,7 +49,7 @@ class Both:
         outcomes: list[Any] = []
         for catalog, threshold, counts in ((self.rules, NEVER, 0), (self.numpy, 0, 1)):
             before = self.counted
-            self.patch.setattr(catalog_module, "SCORED_HERE", threshold)
+            self.patch.setattr(prolog_facts, "SCORED_HERE", threshold)
             try:
                 outcomes.append(rlm.compile(catalog, text, **options))
             except CompileError as problem:
@@ -201,7 +201,7 @@ def test_what_went_is_forgotten_in_the_end(both: Both, monkeypatch: pytest.Monke
             )
         )
         both.views("what changed in git")
-        known = both.numpy._shared.postings
+        known = both.numpy._facts.postings
         assert known is not None
         sizes.append(sum(map(len, known._units.values())))
         assert len(known._dead) <= 2 * len(both.numpy) + 50
@@ -211,7 +211,7 @@ def test_what_went_is_forgotten_in_the_end(both: Both, monkeypatch: pytest.Monke
 def test_a_catalog_that_shrinks_below_the_threshold_and_grows_again(both: Both) -> None:
     both.change(lambda catalog: catalog.add_file(DEMO, trust="host"))
     both.views("what changed in git")
-    both.patch.setattr(catalog_module, "SCORED_HERE", 100)
+    both.patch.setattr(prolog_facts, "SCORED_HERE", 100)
     both.change(lambda catalog: catalog.remove(*sorted(catalog.units)[:120]))
     before = both.counted
     small = rlm.compile(both.numpy, "what changed in git")
@@ -320,20 +320,20 @@ def test_a_compile_from_prolog_has_the_floors_of_a_policy() -> None:
 
 def test_without_numpy_the_rules_count(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     both.change(lambda catalog: catalog.add(tool("clock", "The time")))
-    monkeypatch.setattr(catalog_module, "SCORED_HERE", 0)
-    monkeypatch.setattr(catalog_module, "numpy_is_there", lambda: False)
+    monkeypatch.setattr(prolog_facts, "SCORED_HERE", 0)
+    monkeypatch.setattr(prolog_facts, "numpy_is_there", lambda: False)
     assert rlm.compile(both.numpy, "time").active == ("tool:clock",)
     assert both.counted == 0
 
 
 def test_from_the_threshold_on_numpy_counts_by_itself() -> None:
     """The real threshold, with a catalog of that size."""
-    size = catalog_module.SCORED_HERE
+    size = prolog_facts.SCORED_HERE
     with rlm.Catalog(rlm.Unit(f"resource:r{n}", description=f"word{n} sea") for n in range(size)) as catalog:
         catalog.remove("resource:r0")
         rlm.compile(catalog, f"word{size - 1}")
-        assert catalog._shared.postings is None
+        assert catalog._facts.postings is None
         catalog.add(rlm.Unit("resource:r0", description="word0 sea"))
         assert rlm.compile(catalog, f"word{size - 1}").active == (f"resource:r{size - 1}",)
-        assert catalog._shared.postings is not None
+        assert catalog._facts.postings is not None
         assert rlm.compile(catalog, "word0 sea").active == ("resource:r0",)

@@ -7,7 +7,7 @@ from itertools import permutations
 import pytest
 
 import rlm
-from rlm.catalog import catalog as catalog_module
+from rlm.catalog import prolog_facts
 from tests.compiler.blocks import tool
 
 SPELLINGS = ["createInvoice", "create_invoice", "create-invoice", "createinvoice", "CreateInvoice", "CREATEINVOICE"]
@@ -25,7 +25,7 @@ def test_a_name_is_found_in_every_spelling(name: str, written: str) -> None:
 @pytest.mark.parametrize("threshold", [0, 10**9], ids=["numpy", "rules"])
 def test_a_spelling_counts_the_same_whoever_counts_the_words(monkeypatch: pytest.MonkeyPatch, threshold: int) -> None:
     """In a view without one server the spelling means one unit, whatever it means in the whole catalog."""
-    monkeypatch.setattr(catalog_module, "SCORED_HERE", threshold)
+    monkeypatch.setattr(prolog_facts, "SCORED_HERE", threshold)
     strangers = [
         rlm.Unit(f"mcp_tool:{server}/{name}", description="Zeta", trust=rlm.Trust.STRANGER)
         for server, name in (("shop", "openRed"), ("mall", "open_red"), ("mall", "other"))

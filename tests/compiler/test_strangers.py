@@ -13,7 +13,7 @@ import pytest
 
 import rlm
 from bench.attacks import ON_ALL, ON_ONE, Known, attacked, units_of
-from rlm.catalog import catalog as catalog_module
+from rlm.catalog import prolog_facts
 from rlm.model.facts import origin_of
 from rlm.model.unit import Provenance
 from rlm.similarity.scores import SENT
@@ -134,7 +134,7 @@ def test_what_a_stranger_is_called_says_nothing(name: str, tmp_path: Path, monke
     assert len(str(spared).splitlines()) == len(spared.reasons) + 1
     assert max(map(len, spared.sentences)) < 300
     assert asked(odd.save(tmp_path / "s.rlm"), "why(mcp_tool(shop, send))").strip() == str(spared)
-    monkeypatch.setattr(catalog_module, "SCORED_HERE", 0)
+    monkeypatch.setattr(prolog_facts, "SCORED_HERE", 0)
     counted = rlm.compile(served(name), TEXT, policy=ANY)
     assert (counted.active, counted.explain("mcp_tool:shop/send")) == (odd.active, spared)
 
