@@ -36,7 +36,8 @@ class Catalog(UnitStore):
 
     Args:
         units: the first batch.
-        stemmer: the language of the rules that reduce words to stems, for example ``"german"``; ``"none"`` keeps whole words.
+        stemmer: the language of the rules that reduce words to stems, for example ``"german"``; ``"none"`` keeps words
+            whole.
     """
 
     # -- imports ------------------------------------------------------------------------------------
