@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from rlm.cli.behaviour import behaviour_command
-from rlm.cli.commands import Commands
+from rlm.cli.commands import CommandGroup
 from rlm.cli.eval import eval_command, suggest_command
 from rlm.cli.migrate import migrate_command
 from rlm.cli.options import (
@@ -39,7 +39,7 @@ from rlm.cli.trace import app as trace_app
 
 app = typer.Typer(
     name="rlm",
-    cls=Commands,
+    cls=CommandGroup,
     help="What a language model sees is decided by rules that anyone can read and question.",
     no_args_is_help=True,
     add_completion=False,

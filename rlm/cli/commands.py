@@ -27,7 +27,7 @@ OTHER_NAMES = {
 """Names that people write for a command, and the command that does it."""
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
     """The commands of the program."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

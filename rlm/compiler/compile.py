@@ -16,7 +16,7 @@ from rlm.boundary import boundary
 from rlm.catalog.catalog import Catalog
 from rlm.compiler import render, rules
 from rlm.compiler.pack_selection import pack_selection
-from rlm.compiler.projection import Material
+from rlm.compiler.projection import CompileMaterial
 from rlm.compiler.render import Shown
 from rlm.compiler.rules import TEXT, Reach
 from rlm.compiler.tokens.token_counter import counter
@@ -129,10 +129,10 @@ def compile(
         in_form((*turn.messages, *turn.tail), wire)
     _warn_of_grants(catalog, policy)
     extra_pinned = listed("standing", standing)
-    return _compiled_once(Material(catalog, turn, policy, reach, pack, extra_pinned, host_rules, sensor_input))
+    return _compiled_once(CompileMaterial(catalog, turn, policy, reach, pack, extra_pinned, host_rules, sensor_input))
 
 
-def _compiled_once(material: Material) -> CompiledContext:
+def _compiled_once(material: CompileMaterial) -> CompiledContext:
     """Return the view of this material: the cached one if there is one."""
     catalog, turn, sensor_input = material.catalog, material.turn, material.sensor_input
     extra_pinned = _extra_pinned(catalog, material.extra_pinned)
@@ -239,7 +239,7 @@ def _extra_pinned(catalog: Catalog, units: tuple[Any, ...]) -> tuple[Unit, ...]:
     return tuple(by_id[id] for id in sorted(by_id) if id not in registered)
 
 
-def _compiled(material: Material) -> CompiledContext:
+def _compiled(material: CompileMaterial) -> CompiledContext:
     """Compile the material, with no look at the cache."""
     clock = _Clock()
     turn, policy, reach = material.turn, material.policy, material.reach
@@ -335,7 +335,7 @@ def _seal(
 
 
 def _fingerprint(
-    material: Material,
+    material: CompileMaterial,
     snapshot: Snapshot,
     ledger: TokenLedger,
     shown: tuple[Shown, ...] | None,

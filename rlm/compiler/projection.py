@@ -29,7 +29,7 @@ from rlm.similarity.sensor_input import SensorInput
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class CompileMaterial:
     """The material of one compile.
 
     Attributes:
@@ -68,8 +68,8 @@ class Projection:
     def __init__(
         self,
         *,
-        material: Material,
-        compile: Callable[[Material], Projection],
+        material: CompileMaterial,
+        compile: Callable[[CompileMaterial], Projection],
         snapshot: Snapshot,
         selection: Selection,
         shown: tuple[Shown, ...] | None,

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from rlm.compiler.projection import Material, Projection
+from rlm.compiler.projection import CompileMaterial, Projection
 from rlm.model.arguments import listed
 from rlm.model.turn import turn_of
 from rlm.symbolic.engine import check_process
 
 
-def renewed(view: Projection, text: str | None, needs: Iterable[str], signals: Any) -> Material:
+def renewed(view: Projection, text: str | None, needs: Iterable[str], signals: Any) -> CompileMaterial:
     """Return the material of a view with new evidence; see ``CompiledContext.recompile``.
 
     The host's rules are those of the view, even if their file has changed since.

@@ -12,7 +12,7 @@ from rlm.compiler import render
 from rlm.compiler.explain import explain
 from rlm.compiler.explain.explain import Change, Comparison, Explanation, Overview
 from rlm.compiler.explain.what_if import what_if
-from rlm.compiler.projection import Material, Projection
+from rlm.compiler.projection import CompileMaterial, Projection
 from rlm.compiler.recompile import renewed
 from rlm.compiler.render import WIRES, Wire
 from rlm.compiler.save import save
@@ -37,7 +37,7 @@ class CompiledContext(Projection):
         timings_ms: wall time of the stages, in milliseconds.
     """
 
-    _compile: Callable[[Material], CompiledContext]
+    _compile: Callable[[CompileMaterial], CompiledContext]
 
     # -- requests -----------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ class Content(NamedTuple):
     excerpt: str
 
 
-class Exchange:
+class HttpExchange:
     """The reading of one reply.
 
     Args:

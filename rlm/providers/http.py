@@ -17,7 +17,7 @@ import httpx
 from rlm.errors import ConfigurationError, ProviderError, valid_text
 from rlm.providers.connections import Connections, Signature
 from rlm.providers.credentials import Credentials
-from rlm.providers.exchange import Broken, Exchange
+from rlm.providers.exchange import Broken, HttpExchange
 from rlm.providers.faults import RETRYABLE, shown, tls_fault
 from rlm.providers.wire import Assembly, Told
 from rlm.web.logs import secrets_in_logs
@@ -116,7 +116,7 @@ class Endpoint:
                 async with self._connections.client() as client:
                     asked = client.stream("POST", self.base_url + path, content=body, headers=headers, auth=sign)
                     async with asked as reply:
-                        exchange = Exchange(reply, secrets, self._max_reply_bytes)
+                        exchange = HttpExchange(reply, secrets, self._max_reply_bytes)
                         value = await (exchange.whole() if assembly is None else exchange.streamed(assembly, told))
                         return Received(value, exchange.request_id, secrets)
         except Broken as problem:
