@@ -127,7 +127,7 @@ class host_code:  # noqa: N801 - a context manager, named as those of contextlib
     """A context in which an exception of the host's code becomes an error of this library.
 
     Args:
-        subject: what is called, for the message: ``"redact"``, ``"provider 'mine'"``.
+        subject: the callable, for the message: ``"redact"``, ``"provider 'mine'"``.
         error: makes the error of a message and its detail.
 
     ``KeyboardInterrupt`` and ``SystemExit`` pass: a host that ends the program ends it.
@@ -156,10 +156,10 @@ class host_code:  # noqa: N801 - a context manager, named as those of contextlib
 
 
 def error_from(problem: BaseException, subject: str) -> RlmError:
-    """The error that an exception stands for: the library's own as it is, else one of phase ``internal``.
+    """Return the error for an exception: an error of the library as it is, any other as one of phase ``internal``.
 
     Args:
-        subject: what was being done, for the log.
+        subject: the action that failed, for the log.
 
     Raises: the ``KeyboardInterrupt`` or ``SystemExit`` in a group of exceptions.
     """
@@ -200,12 +200,12 @@ def principal(problem: BaseException) -> BaseException:
 
 
 def keeps_its_meaning(problem: BaseException, task: Any) -> bool:
-    """Whether an exception belongs to Python or to an event loop, and not to what was called.
+    """Whether an exception belongs to Python or to an event loop, and not to the called function.
 
     Args:
         task: the task in which the call began.
 
-    A cancellation counts where somebody cancelled the task; host code that raises ``CancelledError`` of its own accord
+    A cancellation counts where the task was cancelled. Host code that raises ``CancelledError`` by itself
     failed. A ``GeneratorExit`` counts where the coroutine is closed, which its own task does not do.
     """
     kind = type(problem)

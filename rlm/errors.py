@@ -15,7 +15,7 @@
     │   └── AwaitTimeout     a caller that waited no longer; the work goes on
     ├── PlanError            a text that is no plan, or a plan that may not run (``rlm.model.plan``)
     ├── TimeoutPolicyError   a duration that the host does not allow
-    └── DelegationError      a command of the host that is not what somebody says it is
+    └── DelegationError      a command of the host that is unknown, or was changed
 
 ``RlmError`` itself, of phase ``internal``, is raised for a defect or a limit of the machine: ``internal_error``,
 ``out_of_memory``, ``system_error`` (see ``rlm.boundary``).
@@ -98,7 +98,9 @@ class RlmError(Exception):
 
 
 class RlmWarning(UserWarning):
-    """Something that works, and is probably not what somebody meant; the message names the remedy."""
+    """A use that works and is probably a mistake, for example a policy that grants no tool. The message names the
+    remedy.
+    """
 
 
 def warn(message: str) -> None:
@@ -233,7 +235,7 @@ class RunError(RlmError):
 
 
 class AwaitTimeout(RunError, TimeoutError):
-    """Nobody waits any longer (``await_timeout``). It ends the waiting and nothing else."""
+    """The wait for a future is over (``await_timeout``). Only the wait ends; the work goes on."""
 
     phase = "await"
 
@@ -284,7 +286,7 @@ def exception_text(problem: BaseException, most: int = LONGEST_EXCEPTION) -> str
 
 
 def exception_words(problem: BaseException, most: int = LONGEST_EXCEPTION) -> str:
-    """What an exception says, at most so many characters; empty where its ``__str__`` raises."""
+    """Return the text of an exception, cut to a number of characters; empty where its ``__str__`` raises."""
     try:
         return valid_text(str.__str__(str(problem))[:most])
     except (KeyboardInterrupt, SystemExit):

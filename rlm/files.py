@@ -1,8 +1,8 @@
 """The one opener: every file that the library reads or writes is opened here.
 
-Only a plain file is read, up to a limit of bytes that the caller names. A FIFO would be waited for, a device has no
-end, a folder is no text, and a sparse file of 2**40 bytes takes no room on disk. What was opened is looked at again by
-its descriptor, so that an exchange between look and opening changes nothing. The limit holds for the bytes that come,
+Only a plain file is read, up to a limit of bytes that the caller names. A read from a FIFO may block, a device has no
+end, a folder is no text, and a sparse file of 2**40 bytes takes no space on disk. The descriptor is checked again
+after the opening, so that a file that is exchanged in between is found out. The limit holds for the bytes that come,
 whatever the size says: files of ``/proc`` say 0.
 
 A link in a path that the host named is followed: people link their files. Inside a folder that others fill (the store
@@ -163,7 +163,7 @@ def check_plain(path: Name, info: os.stat_result) -> None:
 
 
 def kind_of(mode: int) -> str:
-    """Return what a file is that is not plain, in words: ``a FIFO``."""
+    """Return the kind of a file that is not plain, in words, for example ``a FIFO``."""
     return next((what for is_kind, what in _KINDS if is_kind(mode)), "something else")
 
 
@@ -187,9 +187,9 @@ def pieces(descriptor: int, path: Name, most: int) -> Iterator[bytes]:
 
 
 def check_replaceable(path: Name) -> None:
-    """Raise FileError ``not_a_file`` or ``unwritable`` where a new file may not take the place of what has this name.
+    """Raise FileError ``not_a_file`` or ``unwritable`` where a new file may not replace the one of this name.
 
-    A link, a FIFO, a device and a folder stay: neither writing through them nor removing them is what somebody meant.
+    A link, a FIFO, a device and a folder stay: a caller means neither to write through them nor to remove them.
     """
     try:
         info = os.lstat(path)
@@ -206,9 +206,9 @@ def check_replaceable(path: Name) -> None:
 
 
 def replace(path: Name, *, mode: int = 0o600) -> BinaryIO:
-    """Return a new empty file, open for writing, in the place of what has this name.
+    """Return a new empty file, open for writing, in place of the file of this name.
 
-    A plain file of this name goes; its other names (hard links) keep what it holds.
+    A plain file of this name goes; its other names (hard links) keep its content.
 
     Raises: as ``check_replaceable``; FileError ``missing`` where the folder is not there, ``unwritable``.
     """
@@ -308,7 +308,7 @@ def _new_beside(path: Name, mode: int) -> Iterator[tuple[BinaryIO, str]]:
 
 
 def _of(problem: Exception, path: Name, kind: str = "unreadable") -> FileError:
-    """The error for what the system says. A name with a NUL in it is a ValueError."""
+    """Return the FileError for an error of the system. A name with a NUL is a ValueError."""
     why = getattr(problem, "strerror", None) or str(problem)
     number = getattr(problem, "errno", None)
     if number == errno.ENOENT:

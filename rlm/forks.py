@@ -1,7 +1,7 @@
 """Locks that outlive ``fork()``: in the child every one of them is new.
 
 A lock that another thread holds when the process is forked is never released in the child: that thread is not there.
-What it guarded may be half changed then. It serves well enough to tell the child that Prolog is not there.
+The data behind it may be half changed then. In the child it is only used to say that Prolog is not there.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ForkLock:
             self._lock.release()
 
     def renew(self) -> None:
-        """Forget who held it."""
+        """Make the lock new, as no thread of the child holds it."""
         self._lock = threading.RLock()
 
 

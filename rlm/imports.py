@@ -2,7 +2,7 @@
 
 Python loses a KeyboardInterrupt that is raised in a callback of its import system (weak references, finalizers), and
 extension modules may panic where one is raised while they initialise. A fork while another thread imports leaves the
-child with a module that is never finished, and whose lock is never released.
+child with a module that is never finished, and with a lock that is never released.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def spawn(function: Callable[P, Awaitable[object]], /, *args: P.args, **kwargs: 
 
 
 class _Loop:
-    """An event loop in a thread that ends nobody's exit."""
+    """An event loop in a daemon thread: it never delays the end of the process."""
 
     def __init__(self, name: str) -> None:
         ready: Future[BlockingPortal] = Future()

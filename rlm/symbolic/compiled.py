@@ -1,7 +1,7 @@
 """The rules as compiled code (``rlm.qlf``), where it was made of these very sources by this very Prolog.
 
-A wheel may have it beside the sources, with a note of what it was made of (``hatch_build.py`` makes both). It loads in
-a tenth of the time. Times of files say nothing in a wheel, so digests decide; what does not match is left alone, and
+A wheel may have it beside the sources, with a note of its sources (``hatch_build.py`` makes both). It loads in
+a tenth of the time. Times of files say nothing in a wheel, so digests decide. Where they do not match,
 the sources are loaded.
 """
 

@@ -207,7 +207,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _nobody() -> None:
-    """Whom a posted operation tells that it is done."""
+    """No-op callback for the end of a posted operation."""
 
 
 def _timeout(operation: str, seconds: float) -> EngineError:

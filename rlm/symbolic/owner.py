@@ -62,10 +62,10 @@ class Job:
         self.notify()
 
     def result(self) -> Any:
-        """What the rules answered.
+        """Return the reply of the rules.
 
         Raises:
-            EngineError: what went wrong, with ``detail`` ``operation`` and ``term``.
+            EngineError: the failure, with ``detail`` ``operation`` and ``term``.
         """
         reply = self.reply
         if type(reply) is not dict:

@@ -1,6 +1,6 @@
 """An estimate of the most tokens that a text has, for machines without a vocabulary.
 
-Made to err on the high side, for any text in any script: a text should not have more tokens than this says, under
+The estimate is on the high side for any text in any script: a text should not have more tokens under
 ``cl100k_base`` or ``o200k_base``. It rests on the end state of byte-pair encoding: no two neighbours remain that
 would be one token together. Nearly every pair of small letters is a token, so single letters do not stand side by
 side, and a word of n letters has at most some 2n/3 tokens. Common words and runs of marks are known to be one. Three

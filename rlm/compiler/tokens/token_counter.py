@@ -1,4 +1,4 @@
-"""How many tokens a text has.
+"""Counts of tokens.
 
 Counts are a tokenizer's own where its vocabulary is on this machine, and otherwise an estimate on the high side:
 ``TokenCounter.exact`` says which. Nothing is loaded before the first call of ``counter``.
