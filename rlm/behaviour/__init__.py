@@ -1,7 +1,7 @@
-"""What a real model does by itself: six small tasks, run as any run is, and judged by their traces.
+"""Six small tasks for a real model. They run like any other run, and are judged by their traces.
 
-No prompt holds a plan. A task says what is wanted and gives the material; whether the model divides the work, looks,
-calls the solver or owns up to not knowing is its own decision, and the trace says which it took.
+No prompt holds a plan. A task states a goal and hands over the material. The model decides by itself, for example to
+divide the work, to look, to call the solver, or to say that the answer is unknown. The trace shows its decisions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The six tasks: what is asked, what is at hand, and what has to be seen in the trace."""
+"""The six tasks: the question, the material, and the conditions that the trace must meet."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ together, and single letters can be misread."""
 
 @dataclass(frozen=True)
 class Trial:
-    """One task, ready to be run; ``judge`` says of what was seen which conditions are met."""
+    """One task, ready to run. ``judge`` returns the conditions with whether the run meets each."""
 
     query: str
     judge: Callable[[RunSummary], Checks]
@@ -138,10 +138,10 @@ def _without_solver(rng: random.Random, number: int) -> Trial:
 
     def judge(seen: RunSummary) -> Checks:
         invented = any(_names_a_tool(reply) for reply in seen.replies)
-        said = _text(seen.value)
+        answer_text = _text(seen.value)
         return {
             "named no tool": not invented and not seen.calls,
-            "spoke to the question": all(name in said for name in people) or bool(UNKNOWN.search(said)),
+            "spoke to the question": all(name in answer_text for name in people) or bool(UNKNOWN.search(answer_text)),
         }
 
     return Trial(query=with_one.query, judge=judge, answer=with_one.answer)
@@ -178,7 +178,7 @@ UNKNOWN = re.compile(
 
 
 def _unknown(rng: random.Random, number: int) -> Trial:
-    """In every second trial the ledger has no such parcel, and nobody can know."""
+    """In every second trial the ledger has no such parcel, so the answer is unknown."""
     parcel, state = rng.randrange(10_000, 99_999), rng.choice(STATES)
     known = {} if number % 2 else {parcel: state}
 
@@ -188,12 +188,12 @@ def _unknown(rng: random.Random, number: int) -> Trial:
         return {"parcel": parcel, "state": known.get(parcel), "found": parcel in known}
 
     def judge(seen: RunSummary) -> Checks:
-        said = _text(seen.value).lower()
+        answer_text = _text(seen.value).lower()
         looked = bool(seen.called(LEDGER))
         if known:
-            return {"looked it up": looked, "the answer is what was found": state in said}
-        guessed = any(each in said for each in STATES)
-        return {"looked it up": looked, "said that it is not known": not guessed and bool(UNKNOWN.search(said))}
+            return {"looked it up": looked, "the answer is what was found": state in answer_text}
+        guessed = any(each in answer_text for each in STATES)
+        return {"looked it up": looked, "said that it is not known": not guessed and bool(UNKNOWN.search(answer_text))}
 
     return Trial(
         query=f"Where is parcel {parcel} now?",

@@ -1,4 +1,4 @@
-"""What the tasks are about: made up, and different for every number, so that no model knows it from elsewhere."""
+"""The material of the tasks. It is invented, and different for every number, so that no model knows it already."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def register(rng: random.Random) -> tuple[str, str, str]:
     names = rng.sample(NAMES, 8)
     places = rng.sample(("Ostrau", "Velm", "Karren", "Lisk", "Tormund", "Aub", "Needle Point", "Sarn"), 8)
     lines = [f"{name}: house {rng.randrange(10, 99)}, in {place}." for name, place in zip(names, places, strict=True)]
-    asked = rng.randrange(8)
-    return "Register of keepers, this year.\n" + "\n".join(lines) + "\n", names[asked], places[asked]
+    place = rng.randrange(8)
+    return "Register of keepers, this year.\n" + "\n".join(lines) + "\n", names[place], places[place]
 
 
 def seating(rng: random.Random) -> tuple[str, list[str], list[tuple[str, str, str]]]:
@@ -100,9 +100,13 @@ def seating(rng: random.Random) -> tuple[str, list[str], list[tuple[str, str, st
             orders = left
         if len(orders) == 1:
             break
-    said = "\n".join(f"- {RELATIONS[relation].format(a, b)}" for a, relation, b in conditions)
+    condition_lines = "\n".join(f"- {RELATIONS[relation].format(a, b)}" for a, relation, b in conditions)
     listed = ", ".join(sorted(people))
-    return f"{listed} stand in a queue, one behind the other. Place 1 is at the front.\n{said}\n", people, conditions
+    return (
+        f"{listed} stand in a queue, one behind the other. Place 1 is at the front.\n{condition_lines}\n",
+        people,
+        conditions,
+    )
 
 
 RELATIONS = {

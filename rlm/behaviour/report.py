@@ -56,7 +56,7 @@ class TrialRow(ResultModel):
 
 
 class Report(ResultModel):
-    """What a model did. ``model`` is None where none was asked; then nothing is met."""
+    """The results of the tasks. ``model`` is None for a report without a model; then no condition is met."""
 
     model: str | None
     repeat: int
@@ -90,17 +90,17 @@ def behave(
     on_trial: Callable[[str, int, Tried], Any] | None = None,
     **options: Any,
 ) -> Report:
-    """Run the tasks and judge what was done.
+    """Run the tasks and judge their traces.
 
     Args:
-        model: who plans and answers. It must be able to take plans of some length: 8,192 tokens of window at least.
-        repeat: trials of each task; each is another one, the same for everybody.
-        only: ids of tasks (``K21``); all where none is given.
+        model: the model that plans and answers, with a window of at least 8,192 tokens.
+        repeat: trials of each task. Trial 0 is the same on every machine, and so are the others.
+        only: ids of tasks, for example ``K21``; all tasks where it is empty.
         budget: fields that replace those of the tasks.
-        on_trial: told of each trial as it ends: the task's id, the trial's number from 0, what came of it.
+        on_trial: called at the end of each trial with the task's id, the trial's number from 0, and its row.
         options: further options of ``rlm.complete``.
 
-    Raises: ConfigurationError ``unknown_fixture``, ``invalid_repeat``, and what ``rlm.complete`` raises.
+    Raises: ConfigurationError ``unknown_fixture``, ``invalid_repeat``, and the errors of ``rlm.complete``.
     """
     if repeat < 1:
         raise ConfigurationError("invalid_repeat", f"repeat must be 1 or more: {repeat}")
@@ -151,8 +151,8 @@ def _row(fixture: Fixture, trials: Iterable[Tried]) -> TrialRow:
 
 
 def _chosen(only: Iterable[str]) -> tuple[Fixture, ...]:
-    wanted, known = list(only), {fixture.id: fixture for fixture in FIXTURES}
-    for id in wanted:
+    chosen, known = list(only), {fixture.id: fixture for fixture in FIXTURES}
+    for id in chosen:
         if id not in known:
             raise ConfigurationError("unknown_fixture", f"no fixture is called {id!r}{did_you_mean(id, known)}")
-    return tuple(fixture for fixture in FIXTURES if not wanted or fixture.id in wanted)
+    return tuple(fixture for fixture in FIXTURES if not chosen or fixture.id in chosen)

@@ -1,4 +1,4 @@
-"""What a model did in a run, read off its trace."""
+"""A summary of a run, read off its trace."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def steps_of(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _hands_on(step: dict[str, Any]) -> bool:
-    """Whether a step gives something that was bound or given before, and not a text alone, to a leaf or a child."""
+    """Whether a step hands a bound value or an input, and not only a text, to a leaf or a child."""
     if step["op"] not in ("model", "rlm"):
         return False
-    given = [step.get("prompt"), step.get("context")]
-    return any(not isinstance(each, str) and each is not None for each in given)
+    handed = [step.get("prompt"), step.get("context")]
+    return any(not isinstance(each, str) and each is not None for each in handed)

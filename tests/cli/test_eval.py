@@ -132,5 +132,7 @@ def test_proposals_are_lines_that_relations_takes(rlm: Run, questions: Path, tmp
     ]
     catalog, proposed = written(tmp_path / "c.jsonl", rows), tmp_path / "proposed.jsonl"
     proposed.write_text(rlm("suggest-relations", catalog).stdout, encoding="utf-8")
-    assert json.loads(proposed.read_text(encoding="utf-8"))["suggests"] == ["tool:get_zipcode"]
+    first, proposal = map(json.loads, proposed.read_text(encoding="utf-8").splitlines())
+    assert first == {"format": "rlm-relations/1"}
+    assert proposal["suggests"] == ["tool:get_zipcode"]
     assert rlm("eval", catalog, questions, "--relations", proposed).returncode == 0
