@@ -1,6 +1,6 @@
-"""Who answers: wire formats over httpx. A provider decides nothing about what is in a request.
+"""Providers of answers: wire formats over httpx. A provider decides nothing about the content of a request.
 
-``resolve("openai:gpt-...")`` gives a provider and a model name. Nothing here is loaded before it is used.
+``resolve("openai:NAME")``, for example, returns an OpenAIProvider. Each module is loaded at its first use.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _HOMES = {
 KEY_HINT = (
     "key comes from the environment (OPENAI_API_KEY), or from the provider: model=OpenAIProvider(..., api_key=function)"
 )
-"""Where a key belongs, for an error about an option of that name."""
+"""The right place for a key, for an error about an option of that name."""
 _HOST = re.compile(r"[\w.-]+:\d+(/|#|$)")
 """The beginning of a URL without its scheme."""
 _NAMED = ("openai", "anthropic", "openrouter")
@@ -72,10 +72,10 @@ def __getattr__(name: str) -> Any:
 
 
 def resolve(model: str | Provider) -> Provider:
-    """The provider that a model string names; a provider stands for itself.
+    """Return the provider that a model string names, for example ``"anthropic:NAME"``. A provider is returned as it is.
 
     Raises: ConfigurationError ``unknown_model`` with the known forms; ProviderError ``local_missing`` or
-    ``model_missing`` for a local model that cannot be there.
+    ``model_missing`` for a local model without llama.cpp or without its file.
     """
     if not isinstance(model, str):
         return _checked(model)
@@ -112,11 +112,11 @@ def _at_url(model: str) -> Provider:
 
 
 def _checked(provider: Provider) -> Provider:
-    wanted = "name model wire enforces_schema window encode send aclose __aenter__ __aexit__".split()
+    members = "name model wire enforces_schema window encode send aclose __aenter__ __aexit__".split()
     if isinstance(provider, type):
         name = provider.__name__
         raise ConfigurationError("unknown_model", f"{name} is a class, and a provider is an object: write {name}(...)")
-    missing = [member for member in wanted if not hasattr(provider, member)]
+    missing = [member for member in members if not hasattr(provider, member)]
     if missing:
         raise ConfigurationError(
             "unknown_model",
@@ -130,7 +130,7 @@ def _unknown(model: str, scheme: str) -> ConfigurationError:
     if model.rstrip(":") in _NAMED:
         hint = f"; which one? Write '{model.rstrip(':')}:MODEL'"
     elif scheme == "scripted":
-        hint = "; a script is given as an object: ScriptedProvider([...])."
+        hint = "; a script is an object: ScriptedProvider([...])."
     elif _HOST.match(model):
         hint = f"; did you mean 'http://{model if '#' in model else f'{model}#MODEL'}'?"
     elif ":" in model:

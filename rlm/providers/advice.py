@@ -1,6 +1,6 @@
-"""How long a refusal wants to be waited for, from its headers, its JSON or its words. Pure.
+"""The wait that a refusal asks for, from its headers, its JSON or its message. Pure.
 
-Spellings of OpenAI, Anthropic, Google, OpenRouter, Azure and of the gateways before them.
+It reads the spellings of OpenAI, Anthropic, Google, OpenRouter, Azure and of the gateways before them.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _DEEPEST, _MOST_ITEMS = 5, 200
 
 
 def named_wait(headers: Mapping[str, str], value: Any, message: str) -> float | None:
-    """Seconds that a refusal asks to wait, from 0 to ``MOST_SECONDS``; None where it does not say.
+    """Return the wait that a refusal asks for, from 0 to ``MOST_SECONDS`` seconds; None if it asks for none.
 
-    ``retry-after-ms`` counts before ``Retry-After`` (seconds or a date), this before a member of the JSON
-    (``retryDelay``, ``retry_after``), then the words of the message (``try again in 1m3.2s``), then the reset of a
-    rate limit of which nothing remains.
+    The first of these sources counts: ``retry-after-ms``; ``Retry-After`` (seconds or a date); a member of the JSON
+    (``retryDelay``, ``retry_after``); the message (for example ``try again in 1m3.2s``); the reset of a rate limit
+    that is used up.
 
     Args:
-        headers: of the reply; names in any case.
+        headers: the headers of the reply, with names in any case.
         value: the JSON of its body, or None.
-        message: what it says to a person.
+        message: the message for people.
     """
     now = datetime.datetime.now(datetime.UTC)
     found = (
@@ -55,7 +55,7 @@ def _milliseconds(text: str) -> float | None:
 
 
 def _seconds(text: str, now: datetime.datetime) -> float | None:
-    """Seconds from a number, a span such as ``6m0s``, or a date."""
+    """Return seconds from a number, a span such as ``6m0s``, or a date."""
     text = text.strip()
     if _NUMBER.fullmatch(text):
         return float(text)
@@ -75,7 +75,7 @@ def _until(text: str, now: datetime.datetime) -> float | None:
 
 
 def _span(text: str) -> float:
-    """Seconds of a span such as ``1h 2m3.5s`` or ``1 minute and 5 seconds``."""
+    """Return the seconds of a span such as ``1h 2m3.5s`` or ``1 minute and 5 seconds``."""
     total = 0.0
     for number, unit in _PIECE.findall(text):
         name = unit.lower()
@@ -92,7 +92,7 @@ def _in_words(message: str) -> float | None:
 
 
 def _members(value: Any, now: datetime.datetime) -> Iterator[float]:
-    """Waits that members of the body name, outermost first."""
+    """Yield the waits in members of the body, outermost first."""
     level = [value]
     for _ in range(_DEEPEST):
         below: list[Any] = []
@@ -127,7 +127,7 @@ def _finite(figure: Any) -> float | None:
 
 
 def _reset(headers: Mapping[str, str], now: datetime.datetime) -> float | None:
-    """Until the latest reset of those limits of which a header says that nothing remains."""
+    """Return the seconds until the latest reset of the limits that are used up, according to the headers."""
     waits = []
     for name, number in headers.items():
         lowered = name.lower()

@@ -19,22 +19,22 @@ VERSION = "2023-06-01"
 class AnthropicProvider(RemoteProvider):
     """One model at an endpoint of the Messages API.
 
-    ``ANTHROPIC_API_KEY`` goes to Anthropic or to the host's ``ANTHROPIC_BASE_URL``, which are used when no
-    ``base_url`` is given; any other endpoint gets the key that ``api_key`` or ``api_key_variable`` names, or none.
+    ``ANTHROPIC_API_KEY`` goes to Anthropic or to the host's ``ANTHROPIC_BASE_URL``, which are used without a
+    ``base_url``. Any other endpoint gets the key that ``api_key`` or ``api_key_variable`` names, or none.
 
     Args:
         model: the model's name there.
         base_url: the URL before ``/v1/messages``; default ``ANTHROPIC_BASE_URL``, else Anthropic's.
-        api_key: a callable that returns the key (or an awaitable of it), asked before every request.
-        api_key_variable: the environment variable that holds the key, where ``api_key`` is not given.
-        name: how errors and records call this provider.
-        window: tokens of the model's context window, where the host knows them.
+        api_key: a callable that returns the key (or an awaitable of it), called before every request.
+        api_key_variable: the environment variable that holds the key, if ``api_key`` is None.
+        name: the name of this provider in errors and records.
+        window: tokens of the model's context window, if the host knows them.
         enforces_schema: whether the model holds replies to a schema in ``output_config``. Older models do not, and
-            newer ones take a part of JSON Schema only, so it is the host that says so. Where not, none is sent; a
-            call that is forced would show the schema in the prompt and enforce nothing.
+            newer ones take only a part of JSON Schema, so the host decides. If false, no schema is sent: a forced
+            call would show the schema in the prompt and enforce nothing.
         max_reply_bytes: a longer reply is refused.
 
-    Raises: ConfigurationError for a base URL that is none or for a key given as text.
+    Raises: ConfigurationError if ``base_url`` is no valid URL, or if ``api_key`` is a text.
     """
 
     wire: Wire = "anthropic"
@@ -66,7 +66,7 @@ class AnthropicProvider(RemoteProvider):
         super().__init__(model, endpoint, window=window, enforces_schema=enforces_schema)
 
     def encode(self, request: ProviderRequest) -> bytes:
-        """The body of the request. Raises: ConfigurationError ``invalid_request``, ``unsupported_setting``."""
+        """Return the body of the request. Raises: ConfigurationError ``invalid_request``, ``unsupported_setting``."""
         return encode_request(request, enforces_schema=self.enforces_schema)
 
     def _assembly(self) -> MessageAssembly:

@@ -1,4 +1,4 @@
-"""Events of a streamed message, put together again as the message that was not streamed. Pure."""
+"""Assembly of a streamed message: the result equals a message that was not streamed. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rlm.providers.wire import NotAReply
 
 
 class MessageAssembly:
-    """A message whose blocks arrive one after the other, each in pieces."""
+    """A message with blocks that arrive one after the other, each in pieces."""
 
     def __init__(self) -> None:
         self._message: dict[str, Any] = {}
@@ -33,20 +33,20 @@ class MessageAssembly:
 
     @property
     def whole(self) -> bool:
-        """Whether the model said why it stopped."""
+        """Whether the stop reason has arrived."""
         return self._stop is not None
 
     def take(self, value: Any) -> str:
-        """Add one event; returns its text. Kinds that are not known are passed over. Raises: NotAReply."""
+        """Add one event and return its text. Unknown kinds of events are skipped. Raises: NotAReply."""
         if not isinstance(value, dict):
             raise NotAReply("an event of the stream: expected an object")
         kind = value.get("type")
         if kind == "message_start":
             self._message = _object(value, "message")
-            # the tokens of a beginning are no count of the whole: those of the end replace them, or nobody knows
+            # the output tokens of the first event are no count of the whole; a later event has the count, or it is unknown
             self._count({**_object(self._message, "usage", {}), "output_tokens": None})
         elif kind == "content_block_start":
-            return self._told(self._begun(_index(value), _object(value, "content_block")).beginning)
+            return self._add_text(self._begun(_index(value), _object(value, "content_block")).beginning)
         elif kind == "content_block_delta":
             return self._take_delta(value)
         elif kind == "message_delta":
@@ -56,7 +56,7 @@ class MessageAssembly:
         return ""
 
     def value(self) -> dict[str, Any]:
-        """The message. Raises: NotAReply where none began."""
+        """Return the message. Raises: NotAReply if none began."""
         if not self._message:
             raise NotAReply("the stream: no message_start")
         blocks = [block.value() for block in self._blocks]
@@ -69,19 +69,19 @@ class MessageAssembly:
         if block is None:
             raise NotAReply("content_block_delta: for a block that has not begun")
         if delta.get("type") == "text_delta":
-            block.texts.append(self._told(delta.get("text")))
+            block.texts.append(self._add_text(delta.get("text")))
             return block.texts[-1]
         if delta.get("type") == "input_json_delta":
             block.inputs.append(str(delta.get("partial_json") or ""))
         return ""
 
     def _begun(self, index: int, start: dict[str, Any]) -> _Block:
-        """A new block; one with an index that was used already stands beside the earlier one."""
+        """Return a new block. A second block with the same index does not replace the first."""
         block = self._open[index] = _Block(start)
         self._blocks.append(block)
         return block
 
-    def _told(self, text: Any) -> str:
+    def _add_text(self, text: Any) -> str:
         if text:
             self._texts.append(str(text))
         return str(text or "")
@@ -108,7 +108,7 @@ class _Block:
 
 
 def _parsed(text: str) -> Any:
-    """The input of a call; the text itself where the stream ended within it."""
+    """Return the input of a call, or the text itself if the stream ended within it."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -1,9 +1,9 @@
-"""Which JSON Schemas Anthropic's ``output_config`` takes: a part; a request with any other is refused. Pure.
+"""The part of JSON Schema that Anthropic's ``output_config`` takes. A request with any other schema is refused. Pure.
 
 Claude documentation, "Structured outputs", "JSON Schema limitations": every object is closed
 (``additionalProperties: false``), no bounds of numbers, strings or lists (but ``minItems`` 0 or 1), no recursion, no
-reference to the outside. As Anthropic's own SDKs do, what the format cannot say moves into the description; the reply
-is still checked against the full schema by whoever asked for it.
+reference to the outside. As in Anthropic's own SDKs, the bounds move into the description. The caller still
+checks the reply against the full schema.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 class _Outside(Exception):
-    """The schema is outside the part that is taken."""
+    """The schema is outside this part."""
 
 
 def output_schema(schema: Any) -> dict[str, Any] | None:
-    """The schema as ``output_config`` takes it, no wider than it is but for bounds; None where there is no such."""
+    """Return the schema in the form of ``output_config``, or None. The form admits no more values, apart from bounds."""
     try:
         made: dict[str, Any] = _taken(schema, schema, ())
         return made
@@ -47,8 +47,8 @@ def _taken(schema: Any, root: Any, above: tuple[str, ...]) -> dict[str, Any]:
     if made.get("format", "date") not in _FORMATS:
         bounds["format"] = made.pop("format")
     if bounds:
-        told = ", ".join(f"{word}: {json.dumps(value, ensure_ascii=False)}" for word, value in bounds.items())
-        made["description"] = " ".join(part for part in (made.get("description"), f"({told})") if part)
+        bounds_text = ", ".join(f"{word}: {json.dumps(value, ensure_ascii=False)}" for word, value in bounds.items())
+        made["description"] = " ".join(part for part in (made.get("description"), f"({bounds_text})") if part)
     if not made.keys() <= _KEYWORDS or not all(isinstance(value, _PLAIN) for value in made.get("enum", ())):
         raise _Outside
     if "$ref" in made:
@@ -71,7 +71,7 @@ def _taken(schema: Any, root: Any, above: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _follow(reference: Any, root: Any, above: tuple[str, ...]) -> None:
-    """Raise for a reference to the outside, or one that comes back to itself."""
+    """Check that a reference stays in the document and does not lead back to itself. Raises: _Outside."""
     if not isinstance(reference, str) or not reference.startswith("#/") or reference in above:
         raise _Outside
     found = looked_up(root, reference)

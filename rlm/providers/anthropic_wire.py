@@ -16,11 +16,11 @@ _INSTRUCTING = ("system", "developer")
 
 
 def encode_request(request: ProviderRequest, *, enforces_schema: bool = False) -> bytes:
-    """The body: model, the parts as they were rendered, then the settings that were given.
+    """Return the body: the model, the rendered parts, then the settings.
 
-    Parts that were rendered for ``text`` say their instructions in messages; here they move to ``system``, the
-    durable place that this format has for them. A message without content, which the format does not know, is
-    left out. A schema for the reply is sent as far as the format takes it (``anthropic_strict``), else left out.
+    Parts that were rendered for ``text`` have their instructions in messages. They move to ``system``, the place of
+    this format for them. A message without content, which the format does not admit, is left out. A schema for the
+    reply is sent if the format takes it (``anthropic_strict``).
 
     Raises: ConfigurationError ``invalid_request``; ``unsupported_setting`` for a seed, or a temperature over 1.
     """
@@ -44,9 +44,9 @@ def encode_request(request: ProviderRequest, *, enforces_schema: bool = False) -
 
 
 def decode_reply(value: Any, request_id: str | None) -> ProviderReply:
-    """A message. Blocks other than text and calls, such as thinking, are passed over.
+    """Return the reply in a message. Blocks other than text and calls, such as thinking, are skipped.
 
-    Raises: NotAReply; FailedReply where the message holds an error.
+    Raises: NotAReply; FailedReply if the message holds an error.
     """
     content = value.get("content") if isinstance(value, dict) else None
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
@@ -66,13 +66,15 @@ def decode_reply(value: Any, request_id: str | None) -> ProviderReply:
 
 
 def _placed(parts: dict[str, Any]) -> dict[str, Any]:
-    said = parts.get("messages")
-    if not isinstance(said, list) or not all(isinstance(message, dict) for message in said):
+    messages = parts.get("messages")
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         raise ConfigurationError("invalid_request", "parts: messages are a list of objects")
-    kept = [_spoken(message) for message in said if message.get("role") not in _INSTRUCTING and message.get("content")]
+    kept = [
+        _spoken(message) for message in messages if message.get("role") not in _INSTRUCTING and message.get("content")
+    ]
     if not kept:
         raise ConfigurationError("invalid_request", "the Messages API wants a message with content besides `system`")
-    instructions = [message.get("content") for message in said if message.get("role") in _INSTRUCTING]
+    instructions = [message.get("content") for message in messages if message.get("role") in _INSTRUCTING]
     placed = {**parts, "messages": kept}
     if instructions:
         texts = [parts.get("system"), *instructions]
@@ -83,7 +85,7 @@ def _placed(parts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _spoken(message: dict[str, Any]) -> dict[str, Any]:
-    """The format knows two speakers: what is not the assistant's is the user's."""
+    """Return a message with a role of the format: a role other than ``assistant`` becomes ``user``."""
     return message if message.get("role") in ("user", "assistant") else {**message, "role": "user"}
 
 
@@ -97,10 +99,10 @@ def _text(block: dict[str, Any]) -> str:
 
 
 def _tool_call(block: dict[str, Any], place: int) -> ToolCall:
-    name, given, own_id = block.get("name"), block.get("input"), block.get("id")
+    name, input_value, own_id = block.get("name"), block.get("input"), block.get("id")
     if not isinstance(name, str) or not name:
         raise NotAReply(f"content[{place}].name: expected a name")
-    arguments = given if isinstance(given, str) else json.dumps(given or {}, ensure_ascii=False)
+    arguments = input_value if isinstance(input_value, str) else json.dumps(input_value or {}, ensure_ascii=False)
     call_id = own_id if isinstance(own_id, str) and own_id else f"call_{place}"
     return ToolCall(id=valid_text(call_id), name=valid_text(name), arguments=valid_text(arguments or "{}"))
 

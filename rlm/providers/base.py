@@ -1,8 +1,8 @@
-"""The words between the runtime and whoever answers: request, reply, usage, provider.
+"""The nouns between the runtime and providers: request, reply, usage, provider.
 
 A request arrives finished: its ``parts`` come from the compiler's renderer and go out as they are. A provider
-turns it into bytes, sends them and reads the reply, whole or as a stream; it decides nothing about what is in a
-request, and it retries nothing.
+turns it into bytes, sends them and reads the reply, whole or as a stream; it decides nothing about the content
+of a request, and it retries nothing.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from rlm.providers.wire import OnText
 
 Wire = Literal["openai", "anthropic", "text"]
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "refusal", "pause", "unknown", "other"]
-"""Why a model stopped: ``refusal`` where it would not answer, ``pause`` where it wants to go on later, ``unknown`` for
-a word that this library does not know, ``other`` where the provider does not say."""
+"""The reason why a model stopped: ``refusal`` if it refused to answer, ``pause`` if it wants to go on later,
+``unknown`` for a word that this library does not know, ``other`` without a reason from the provider."""
 
 Delivery = Literal["whole", "streamed"]
 
@@ -32,13 +32,13 @@ _SETTINGS = frozenset(
 
 
 class ProviderRequest(Noun):
-    """One finished request, in the words of no particular provider but for ``parts``.
+    """One finished request. Only ``parts`` has a provider's own form.
 
     ``parts`` are the renderer's, in the provider's own wire format (``{"messages": [...], "tools": [...]}`` for
     ``openai``), and are sent unchanged. ``response_format`` is a JSON Schema that the reply must follow; a provider
     that does not enforce schemas (``enforces_schema``) leaves it out. ``max_output_tokens`` is tokens. ``delivery``
     says whether the reply comes whole or as a stream; it is the same reply. ``extra`` are further top-level fields
-    for one provider; it cannot replace what the compiler rendered.
+    for one provider; it cannot replace rendered parts.
     """
 
     model: str = Field(min_length=1, max_length=512)
@@ -62,12 +62,12 @@ class ProviderRequest(Noun):
 
 
 class Usage(Noun):
-    """What a reply cost: tokens in and out, USD. None where the provider did not say.
+    """The cost of a reply: tokens in and out, USD. None stands for a figure that the provider did not report.
 
-    ``input_tokens`` are all of them; among them ``cached_input_tokens`` were read from a cache, and
-    ``written_input_tokens`` written to one, of which ``hour_input_tokens`` are to stay there for an hour. ``unread``
-    names the fields for which the provider gave something that is no count of tokens (a text, a fraction, a negative
-    number), or no amount of money.
+    ``input_tokens`` counts all input tokens. ``cached_input_tokens`` of them were read from a cache, and
+    ``written_input_tokens`` were written to one; ``hour_input_tokens`` of these stay there for an hour. ``unread``
+    names the fields with a reported value that is no count of tokens (for example a text, a fraction or a negative
+    number) or no amount of money.
     """
 
     input_tokens: int | None = Field(default=None, ge=0)
@@ -80,7 +80,7 @@ class Usage(Noun):
 
 
 class ToolCall(Noun):
-    """A call that a model asked for: the wire name, and the arguments as the JSON text that it wrote."""
+    """A model's call: the wire name of the tool, and the arguments as the JSON text that the model wrote."""
 
     id: str
     name: str
@@ -88,10 +88,10 @@ class ToolCall(Noun):
 
 
 class ProviderReply(Noun):
-    """What a provider answered. ``text`` may be empty, most often where there are ``tool_calls``.
+    """A provider's reply. ``text`` may be empty, most often beside ``tool_calls``.
 
-    ``refusal`` is what the model said instead of an answer. ``stop_word`` is the provider's own word for the end of the
-    reply where ``finish_reason`` is ``unknown``.
+    ``refusal`` is the model's text in place of an answer. ``stop_word`` is the provider's own word for the end of the
+    reply, if ``finish_reason`` is ``unknown``.
     """
 
     text: str = ""
@@ -105,7 +105,7 @@ class ProviderReply(Noun):
 
 
 class Provider(Protocol):
-    """Somebody who answers requests: one model at one endpoint.
+    """A provider of answers: one model at one endpoint.
 
     Only ``rlm.sending.gate`` calls ``send``. As an async context manager a provider keeps connections open from
     one request to the next; outside of one, nothing stays open after a reply.
@@ -125,16 +125,16 @@ class Provider(Protocol):
 
     @property
     def enforces_schema(self) -> bool:
-        """Whether a reply cannot but follow ``response_format``. Where not, a schema belongs into the prompt."""
+        """Whether every reply follows ``response_format``. If not, a schema belongs into the prompt."""
 
     async def window(self) -> int | None:
-        """Tokens that a request and its reply may hold together; None where nobody knows.
+        """Return the tokens that a request and its reply may have together; None if the number is unknown.
 
-        Raises: ProviderError where finding out failed.
+        Raises: ProviderError if the question to the server failed.
         """
 
     def encode(self, request: ProviderRequest) -> bytes:
-        """The very bytes of the request body: the same request gives the same bytes.
+        """Return the bytes of the request body. The same request has the same bytes.
 
         Raises: ConfigurationError for a request that cannot be written as JSON.
         """
@@ -142,15 +142,15 @@ class Provider(Protocol):
     async def send(self, request: ProviderRequest, body: bytes, on_text: OnText | None = None) -> ProviderReply:
         """Send ``body``, which is ``encode(request)``, once, and read the reply.
 
-        ``on_text`` is told the reply's text as it arrives: in pieces where the delivery is ``streamed``. What it
-        raises ends the request.
+        ``on_text`` is called with the reply's text as it arrives: in pieces if the delivery is ``streamed``. An
+        exception of it ends the request.
 
-        Raises: ProviderError for everything that the other side or the line did wrong; ConfigurationError
-        where credentials are wanted and missing.
+        Raises: ProviderError for every failure of the server or the connection; ConfigurationError for missing
+        credentials.
         """
 
     async def aclose(self) -> None:
-        """Close what this provider holds open. It may be used again afterwards."""
+        """Close the connections of this provider. It may be used again afterwards."""
 
     async def __aenter__(self) -> Self: ...
 
@@ -175,7 +175,7 @@ class NothingOpen:
 
 
 def encoded(fields: dict[str, Any]) -> bytes:
-    """``fields`` as compact UTF-8 JSON, in their own order; ConfigurationError where they are no JSON."""
+    """Return ``fields`` as compact UTF-8 JSON, in their own order. Raises: ConfigurationError if they are no JSON."""
     import json
 
     try:

@@ -1,4 +1,4 @@
-"""The connections to one host: opened for a request, or kept by an event loop that says so."""
+"""The connections to one host: opened for a request, or kept open by an event loop."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Connections:
     """Clients of httpx for one host, one per event loop that keeps any.
 
     Args:
-        url: where all requests go; it decides whether there is a proxy on the way.
+        url: the URL of all requests; it decides whether they go through a proxy.
         headers: headers of every request, beside our own; nothing secret.
     """
 
@@ -56,7 +56,7 @@ class Connections:
             kept.users += 1
 
     async def close(self) -> None:
-        """Give back one ``open`` of this event loop; the last one closes the connections."""
+        """Undo one ``open`` of this event loop; the last ``close`` closes the connections."""
         with self._lock:
             kept = self._kept.get(_loop())
             if kept is None:
@@ -70,7 +70,7 @@ class Connections:
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[httpx.AsyncClient]:
-        """The client that this event loop keeps, else one for the time of the block."""
+        """Return the client that this event loop keeps, or a new one for the block."""
         kept = self._kept.get(_loop())
         if kept is not None:
             yield kept.client
@@ -79,7 +79,7 @@ class Connections:
             yield client
 
     def _new_client(self) -> httpx.AsyncClient:
-        """Raises: ConfigurationError ``invalid_proxy``, ``invalid_certificates``."""
+        """Return a new client. Raises: ConfigurationError ``invalid_proxy``, ``invalid_certificates``."""
         return httpx.AsyncClient(
             verify=_tls(),
             follow_redirects=False,

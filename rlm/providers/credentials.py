@@ -1,4 +1,4 @@
-"""Secrets: read where they are used, kept nowhere, shown never."""
+"""Secrets: read at each use, never stored, never shown."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _ONE_LINE = re.compile(r"[\x21-\x7e]*")
 
 
 class Credentials:
-    """Where a secret comes from: an environment variable or a host's callable, asked anew for each request.
+    """The source of a secret: an environment variable or a host's callable, read anew for each request.
 
     Args:
         source: a callable that returns the secret, or an awaitable of it.
-        variable: the environment variable to read where there is no ``source``.
+        variable: the environment variable to read without a ``source``.
         required: whether sending without a secret is an error.
     """
 
@@ -43,11 +43,11 @@ class Credentials:
         return f"key from {where}"
 
     async def read(self) -> pydantic.SecretStr | None:
-        """The secret, or None where none is set and none is needed.
+        """Return the secret, or None if no secret is set and none is required.
 
         Raises: ConfigurationError ``credentials_missing`` or ``credentials_invalid``.
         """
-        secret = await self._asked()
+        secret = await self._read_source()
         if not _ONE_LINE.fullmatch(secret.get_secret_value()):
             raise ConfigurationError("credentials_invalid", f"{self!r}: the key is no line of printable ASCII")
         if secret:
@@ -57,7 +57,7 @@ class Credentials:
             raise ConfigurationError("credentials_missing", f"this endpoint needs a key: {where}")
         return None
 
-    async def _asked(self) -> pydantic.SecretStr:
+    async def _read_source(self) -> pydantic.SecretStr:
         if self._source is None:
             return pydantic.SecretStr(os.environ.get(self._variable, "").strip() if self._variable else "")
         value = self._source()
@@ -65,5 +65,5 @@ class Credentials:
 
 
 def redacted(text: str) -> str:
-    """``text`` without anything that looks like a key."""
+    """Return ``text`` without parts that look like a key, for example ``sk-`` and letters."""
     return _LOOKS_SECRET.sub(REDACTED, text)

@@ -1,4 +1,4 @@
-"""The words with which servers say why a reply ended, in one vocabulary for all wire formats. Pure.
+"""The servers' words for the end of a reply, in one vocabulary for all wire formats. Pure.
 
 The words are those of the vendors' documentation and of servers that speak their formats (vLLM, Ollama, Gemini,
 Cohere, Mistral, DeepSeek, OpenRouter); upper and lower case mean the same.
@@ -33,15 +33,15 @@ MOST_WORD = 60
 
 
 def ending(word: Any, *, failure: Any = None, text: str = "", usage: Any = None) -> tuple[FinishReason, str]:
-    """The reason in the one vocabulary, and the server's own word where it is not known.
+    """Return the reason in the one vocabulary, and the server's own word if it is unknown.
 
     Args:
-        word: what stands at ``finish_reason`` or ``stop_reason``; None where nothing does.
-        failure: what stands at ``error`` beside it.
-        text: what was received of the reply.
+        word: the value of ``finish_reason`` or ``stop_reason``, or None.
+        failure: the value of ``error`` beside it.
+        text: the received text of the reply.
         usage: its ``usage``, as the server wrote it.
 
-    Raises: FailedReply where the reply broke off at the server.
+    Raises: FailedReply if the reply broke off at the server.
     """
     if failure:
         raise FailedReply(failure, text, usage)

@@ -1,4 +1,4 @@
-"""One reply as it is read: bounded, unpacked, parsed, and scrubbed before anything else sees it."""
+"""The reading of one reply: it is bounded, unpacked, parsed, and scrubbed of secrets first of all."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ import httpx
 
 from rlm.providers.faults import advice, code_and_message, kind_of, shown, status_of
 from rlm.providers.sse import EventStream, looks_like_events
-from rlm.providers.wire import Assembly, Told
+from rlm.providers.wire import Assembly, TextSink
 from rlm.web.bodies import BodyProblem, BodyTooLarge, UnknownEncoding, unpacked
 from rlm.web.secrets import Secrets
 
 FAREWELL_SECONDS = 0.2
-"""How long the end of a connection's stream is waited for after the end of the reply in it: with both, the
-connection can be used again."""
+"""Seconds to wait for the end of a stream after the end of the reply in it. Only then can the connection be used
+again."""
 
 REFUSAL_BYTES, REFUSAL_SECONDS = 256 * 1024, 5.0
-"""What is read of the body of a refusal: the status counts, however long the words beside it are."""
+"""The most bytes and seconds for the body of a refusal: its status counts, even if the text is longer."""
 
 _DONE = "[DONE]"
-_SEEN = 16 * 1024
+_EXCERPT_CHARACTERS = 16 * 1024
 _NAME = 200
 
 
 class Broken(Exception):
-    """A reply that cannot be used, in the words of ``ProviderError``; ``may_pass`` is false where the other side says
-    that the same request never will."""
+    """A reply that cannot be used, with the fields of a ``ProviderError``. ``may_pass`` is false if the server reports
+    that the same request never succeeds."""
 
     def __init__(
         self, kind: str, what: str, status: int | None = None, *, may_pass: bool = True, **detail: Any
@@ -41,7 +41,7 @@ class Broken(Exception):
 
 
 class Content(NamedTuple):
-    """A JSON value (None where there is none) and the beginning of its text for an error; both without secrets."""
+    """A JSON value, or None, and the beginning of its text for an error; both without secrets."""
 
     value: Any
     excerpt: str
@@ -51,9 +51,9 @@ class HttpExchange:
     """The reading of one reply.
 
     Args:
-        reply: a response of httpx, of which nothing was read.
-        secrets: what the other side knows and may repeat.
-        limit: bytes of the reply.
+        reply: a response of httpx with an unread body.
+        secrets: the texts that the server knows and may repeat.
+        limit: the most bytes of the reply.
     """
 
     def __init__(self, reply: httpx.Response, secrets: Secrets, limit: int) -> None:
@@ -64,27 +64,27 @@ class HttpExchange:
         self.request_id = self._header("x-request-id") or self._header("request-id")
 
     async def whole(self) -> Any:
-        """The JSON value of a reply in one piece. Raises: Broken; what httpx raises."""
+        """Return the JSON value of a reply in one piece. Raises: Broken; errors of httpx."""
         return self._value(self._content(await self._body()))
 
-    async def streamed(self, assembly: Assembly, told: Told) -> Any:
-        """The value that the assembly makes of a stream; a server that answers in one piece may.
+    async def streamed(self, assembly: Assembly, sink: TextSink) -> Any:
+        """Return the value that the assembly makes of a stream. A server may answer in one piece instead.
 
-        Raises: Broken; NotAReply from the assembly; what httpx raises.
+        Raises: Broken; NotAReply from the assembly; errors of httpx.
         """
         kind = self._reply.headers.get("content-type", "").lower()
         if self.status < 300 and "text/event-stream" in kind:
-            return await self._assembled(self._events(), assembly, told)
+            return await self._assembled(self._events(), assembly, sink)
         body = await self._body()
         content = self._content(body)
         if self.status < 300 and content.value is None and looks_like_events(body):
-            return await self._assembled(self._events_in(body), assembly, told)
+            return await self._assembled(self._events_in(body), assembly, sink)
         return self._value(content)
 
     # bytes
 
     async def _body(self) -> bytes:
-        """The body within its limit; of a refusal, what comes in time."""
+        """Return the body within its limit; for a refusal, the part that arrives in time."""
         if self.status >= 300:
             return await self._refusal_body()
         promised = self._header("content-length") or ""
@@ -105,7 +105,7 @@ class HttpExchange:
         return bytes(body)
 
     async def _pieces(self, limit: int) -> AsyncGenerator[bytes]:
-        """The bytes of the body as they arrive, unpacked. Raises: Broken."""
+        """Yield the unpacked bytes of the body as they arrive. Raises: Broken."""
         failure: Broken
         try:
             encoding = self._reply.headers.get("content-encoding", "")
@@ -145,15 +145,15 @@ class HttpExchange:
         return self._parsed(body.decode("utf-8", "replace").removeprefix("\ufeff"))
 
     def _parsed(self, text: str) -> Content:
-        """The JSON value in a text. Secrets go out of the decoded value: in the text they may wear escapes."""
-        excerpt = shown(self._secrets.scrub(text[:_SEEN]))
+        """Return the JSON value in a text. The decoded value is scrubbed: in the text a secret may have escapes."""
+        excerpt = shown(self._secrets.scrub(text[:_EXCERPT_CHARACTERS]))
         try:
             return Content(self._secrets.scrub(json.loads(text)), excerpt)
         except (ValueError, RecursionError):
             return Content(None, excerpt)
 
     def _value(self, content: Content) -> Any:
-        """The value of a reply in one piece. Raises: Broken."""
+        """Return the value of a reply in one piece. Raises: Broken."""
         if 300 <= self.status < 400:
             target = _host(self._header("location") or "")
             raise Broken("redirected", f"HTTP {self.status} to {target}: not followed", self.status)
@@ -164,10 +164,10 @@ class HttpExchange:
             raise self._no_json("no JSON", content)
         return content.value
 
-    async def _assembled(self, events: AsyncGenerator[Content], assembly: Assembly, told: Told) -> Any:
+    async def _assembled(self, events: AsyncGenerator[Content], assembly: Assembly, sink: TextSink) -> Any:
         async with aclosing(events) as contents:
             async for content in contents:
-                if self._took(content, assembly, told):
+                if self._took(content, assembly, sink):
                     with suppress(Broken, httpx.HTTPError), anyio.move_on_after(FAREWELL_SECONDS):
                         async for _ in contents:
                             pass
@@ -176,18 +176,18 @@ class HttpExchange:
             raise Broken("connection", "the stream ended before the reply did", request_id=self.request_id)
         return self._secrets.scrub(assembly.value())
 
-    def _took(self, content: Content, assembly: Assembly, told: Told) -> bool:
-        """Add one event; whether it was the last one."""
+    def _took(self, content: Content, assembly: Assembly, sink: TextSink) -> bool:
+        """Add one event, and return whether it was the last one."""
         if content.value == _DONE:
             return True
         error = content.value.get("error") if isinstance(content.value, dict) else None
         if error:
             failure = self._refusal(content, error)
-            failure.status = self.status  # whatever is said in it: something was answered, and has its cost
+            failure.status = self.status  # whatever its text: the server answered, and the answer has its cost
             raise failure
         if content.value is None:
             raise self._no_json("no JSON in the stream", content)
-        told.add(assembly.take(content.value))
+        sink.add(assembly.take(content.value))
         return assembly.ended
 
     # refusals
@@ -220,7 +220,7 @@ class HttpExchange:
 
 
 def _usage_in(value: Any) -> Any:
-    """What a value says that it took, beside its error or in it."""
+    """Return the ``usage`` beside an error or in it."""
     if not isinstance(value, dict):
         return None
     error = value.get("error")

@@ -1,4 +1,4 @@
-"""What can go wrong with a request, in the words of ``ProviderError``.
+"""The failures of a request, as kinds of ``ProviderError``.
 
 Kinds, and whether the same request may succeed later (``retryable``):
 
@@ -10,11 +10,11 @@ Kinds, and whether the same request may succeed later (``retryable``):
     reply_cut  reply_empty  reply_filtered  reply_refused  reply_unfinished  no
     local_missing  model_missing  model_invalid  local_start_timeout         no
 
-``reply_...`` are replies that came and are no answer (``rlm.sending.incomplete``). ``detail["usage"]`` is what
-a server said that a failed answer took, and ``detail["received_bytes"]`` how much text of it came.
+``reply_...`` are replies that arrived and are no answer (``rlm.sending.incomplete``). ``detail["usage"]`` is the
+server's usage of a failed answer, and ``detail["received_bytes"]`` the number of received bytes of its text.
 
-``detail["unsent"]`` is true where not a byte of the request left. Where the ``status`` is below 400, or there is
-none, an answer may have begun, and may have its cost.
+``detail["unsent"]`` is true if no byte of the request was sent. With a ``status`` below 400, or without a status, an
+answer may have begun, and may have its cost.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BY_STATUS = {
     429: "rate_limited",
     504: "timeout",
 }
-_BY_CODE = {  # where a failure comes inside a reply, which has a status of its own
+_BY_CODE = {  # for a failure inside a reply, which has a status of its own
     "api_error": "server_error",
     "authentication_error": "unauthorized",
     "billing_error": "quota_exhausted",
@@ -76,31 +76,32 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def shown(text: str) -> str:
-    """The beginning of what the other side said, at most ``EXCERPT`` characters: nothing in it that looks like a
-    key, no control characters."""
+    """Return the beginning of a server's text, at most ``EXCERPT`` characters, without keys and control characters."""
     flat = _CONTROL.sub(" ", redacted(text[: 2 * EXCERPT])).strip()
     return flat if len(flat) <= EXCERPT else flat[:EXCERPT] + "…"
 
 
-def code_and_message(said: Any) -> tuple[str | None, str]:
-    """What an ``error`` member says: a code (or type) and a message, in the usual spellings."""
-    if isinstance(said, str):
-        return None, said
-    if not isinstance(said, dict):
+def code_and_message(error: Any) -> tuple[str | None, str]:
+    """Return the code (or type) and the message of an ``error`` member, in the usual spellings."""
+    if isinstance(error, str):
+        return None, error
+    if not isinstance(error, dict):
         return None, ""
-    code = next((str(said[key]) for key in ("code", "type") if isinstance(said.get(key), str)), None)
-    return code, str(said.get("message") or "")
+    code = next((str(error[key]) for key in ("code", "type") if isinstance(error.get(key), str)), None)
+    return code, str(error.get("message") or "")
 
 
 def status_of(error: Any, status: int) -> int:
-    """The status of a failure: some gateways answer 200 and put the status inside, as the ``code``."""
+    """Return the status of a failure. Some gateways answer 200 and put the status inside, as the ``code``."""
     inner = str(error.get("code")) if isinstance(error, dict) else ""
     return int(inner) if status < 400 and re.fullmatch("[45][0-9][0-9]", inner) else status
 
 
 def kind_of(status: int, code: str | None, message: str, wait: float | None = None) -> str:
-    """The kind for a status (below 400: an error inside a reply), a provider's code, its message, and the seconds
-    after which it wants to be asked again."""
+    """Return the kind of a failure from its status, code, message, and the wait that it asks for.
+
+    A status below 400 stands for an error inside a reply.
+    """
     if code in _NO_QUOTA or (status in (400, 402, 403, 429) and wait is None and _NO_CREDIT.search(message)):
         return "quota_exhausted"
     refused = status in (400, 413, 422) or (status < 400 and code == "invalid_request_error")
@@ -111,12 +112,12 @@ def kind_of(status: int, code: str | None, message: str, wait: float | None = No
 
 
 def advice(headers: Mapping[str, str], value: Any, message: str) -> tuple[float | None, bool]:
-    """What a refusal says of asking again: after how many seconds (None: it does not say), and whether at all."""
+    """Return the wait that a refusal asks for in seconds (or None), and whether another attempt may succeed."""
     return named_wait(headers, value, message), headers.get("x-should-retry", "").strip().lower() != "false"
 
 
 def tls_fault(problem: BaseException) -> tuple[str, str] | None:
-    """The kind and the reason of a fault of TLS that another attempt meets again; None for every other fault."""
+    """Return the kind and the reason of a lasting fault of TLS; None for every other fault."""
     cause: BaseException | None = problem
     for _ in range(12):
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -125,8 +126,8 @@ def tls_fault(problem: BaseException) -> tuple[str, str] | None:
                 "where the server uses a certificate of your own, name its authority in SSL_CERT_FILE"
             )
         if isinstance(cause, ssl.SSLError) and cause.reason in _TLS_REASONS:
-            said = cause.reason.replace("_", " ").lower()
-            return "tls", f"no TLS connection: {said}; is this the address of an https server?"
+            reason = cause.reason.replace("_", " ").lower()
+            return "tls", f"no TLS connection: {reason}; is this the address of an https server?"
         if cause is None:
             break
         cause = cause.__cause__ or cause.__context__
@@ -142,7 +143,7 @@ def _by_status(status: int, code: str | None) -> str:
 
 
 def _never_passes(message: str, wait: float | None) -> str | None:
-    """The kind of a refusal for its rate that no wait can mend: one request is more than the rate allows."""
+    """Return the kind of a rate refusal that no wait can mend: one request is larger than the rate allows."""
     numbers = _LIMIT_AND_REQUESTED.search(message)
     if _TOO_LARGE.search(message) or (numbers and int(numbers[2]) > int(numbers[1])):
         return "request_too_large"

@@ -1,8 +1,8 @@
-"""One POST of JSON to one endpoint, with bounds, over httpx; what went wrong comes back as a ProviderError.
+"""One POST of JSON to one endpoint, with bounds, over httpx. A failure is raised as a ProviderError.
 
-A reply is read whole or as a stream of events, and is the same value either way. No wire format is known here,
-nothing is retried, no redirect is followed (it would carry the key elsewhere), and no exception of httpx leaves:
-those hold the request, and with it the key.
+A reply is read whole or as a stream of events, and is the same value either way. This module has no wire format,
+retries nothing and follows no redirect, which would carry the key elsewhere. It lets no exception of httpx out,
+because those hold the request, and with it the key.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rlm.providers.connections import Connections, Signature
 from rlm.providers.credentials import Credentials
 from rlm.providers.exchange import Broken, HttpExchange
 from rlm.providers.faults import RETRYABLE, shown, tls_fault
-from rlm.providers.wire import Assembly, Told
+from rlm.providers.wire import Assembly, TextSink
 from rlm.web.logs import secrets_in_logs
 from rlm.web.proxies import proxy_for
 from rlm.web.secrets import NO_SECRETS, Secrets, changed
@@ -27,11 +27,11 @@ from rlm.web.secrets import NO_SECRETS, Secrets, changed
 MAX_REPLY_BYTES = 32 * 1024 * 1024
 
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
-"""Faults before the first byte left: ``detail["unsent"]`` says so, and then the request has cost nothing."""
+"""Faults before the first byte was sent: ``detail["unsent"]`` is true, and the request has cost nothing."""
 
 
 class Received(NamedTuple):
-    """A reply with a status of 200 to 299: its JSON value, what the headers said, and what may not be in it."""
+    """A reply with a status of 200 to 299: its JSON value, the request's id, and the secrets that were scrubbed."""
 
     value: Any
     request_id: str | None
@@ -39,12 +39,12 @@ class Received(NamedTuple):
 
 
 class Endpoint:
-    """A base URL, how to sign in to it, and the connections that are kept to it.
+    """A base URL, its credentials, and the connections that are kept to it.
 
     Args:
         name: the provider's name in errors.
-        base_url: where paths are appended; no user, password, query or fragment.
-        credentials: where the key comes from.
+        base_url: the URL before the paths; no user, password, query or fragment.
+        credentials: the source of the key.
         header: the header that carries it, and the text before it.
         headers: further headers of every request; nothing secret.
         max_reply_bytes: a longer reply is refused while it is read, packed or unpacked.
@@ -74,21 +74,21 @@ class Endpoint:
         return f"{self.base_url} ({self._credentials!r})"
 
     async def post(self, path: str, body: bytes) -> Received:
-        """Send ``body`` once. Raises: ProviderError; ConfigurationError where the key is missing."""
-        return await self._exchanged(path, body, None, Told(None))
+        """Send ``body`` once and return the reply. Raises: ProviderError; ConfigurationError if the key is missing."""
+        return await self._exchanged(path, body, None, TextSink(None))
 
-    async def stream(self, path: str, body: bytes, assembly: Assembly, told: Told) -> Received:
-        """Send ``body`` once and put the streamed reply together; a server that answers in one piece may.
+    async def stream(self, path: str, body: bytes, assembly: Assembly, sink: TextSink) -> Received:
+        """Send ``body`` once and return the assembled reply. A server may answer in one piece instead.
 
-        Raises: as ``post``, with the beginning of the text in ``detail["partial_text"]`` where there was one;
-        NotAReply from the assembly.
+        Raises: as ``post``, with the beginning of a received text in ``detail["partial_text"]``; NotAReply from the
+        assembly.
         """
-        return await self._exchanged(path, body, assembly, told)
+        return await self._exchanged(path, body, assembly, sink)
 
     def failure(
         self, kind: str, what: str, *, status: int | None = None, secrets: Secrets = NO_SECRETS, **detail: Any
     ) -> ProviderError:
-        """A ProviderError of this endpoint, with nothing in it that ``secrets`` holds."""
+        """Return a ProviderError of this endpoint, without the texts of ``secrets``."""
         known = {name: value for name, value in detail.items() if value is not None}
         where = {"provider": self.name, "base_url": self.base_url, **changed(secrets.scrub(known), valid_text)}
         message = f"{self.name}: {valid_text(secrets.scrub(what))}"
@@ -99,25 +99,25 @@ class Endpoint:
         self._connections.open()
 
     async def close(self) -> None:
-        """Give back one ``open`` of this event loop; the last one closes the connections."""
+        """Undo one ``open`` of this event loop; the last ``close`` closes the connections."""
         await self._connections.close()
 
-    async def _exchanged(self, path: str, body: bytes, assembly: Assembly | None, told: Told) -> Received:
+    async def _exchanged(self, path: str, body: bytes, assembly: Assembly | None, sink: TextSink) -> Received:
         """Send, and read the reply while the connection is open."""
         key = await self._credentials.read()
         proxy = proxy_for(self.base_url)
         secrets = Secrets([key.get_secret_value() if key else "", proxy.password if proxy else ""])
-        told.keep_out(secrets)
+        sink.keep_out(secrets)
         sign = Signature(self._header, key) if key else httpx.Auth()
         headers = {"Accept": "application/json" if assembly is None else "text/event-stream"}
         failure: ProviderError
         try:
             with secrets_in_logs(secrets):
                 async with self._connections.client() as client:
-                    asked = client.stream("POST", self.base_url + path, content=body, headers=headers, auth=sign)
-                    async with asked as reply:
+                    response = client.stream("POST", self.base_url + path, content=body, headers=headers, auth=sign)
+                    async with response as reply:
                         exchange = HttpExchange(reply, secrets, self._max_reply_bytes)
-                        value = await (exchange.whole() if assembly is None else exchange.streamed(assembly, told))
+                        value = await (exchange.whole() if assembly is None else exchange.streamed(assembly, sink))
                         return Received(value, exchange.request_id, secrets)
         except Broken as problem:
             what = problem.what + self._address_hint(problem.kind, path)
@@ -141,8 +141,8 @@ class Endpoint:
             kind, reason = fault
             what = f"{urlsplit(self.base_url).netloc}: {reason}"
         elif isinstance(problem, httpx.TimeoutException):
-            said = f"no answer in time ({type(problem).__name__})"
-            return self.failure("timeout", said, secrets=secrets, source="connection", unsent=unsent)
+            message_text = f"no answer in time ({type(problem).__name__})"
+            return self.failure("timeout", message_text, secrets=secrets, source="connection", unsent=unsent)
         elif isinstance(problem, httpx.ProxyError):
             kind = "proxy_refused" if what.startswith("4") else kind  # it begins with the status
             what = f"the proxy of {proxy} refused: {what}"
@@ -155,7 +155,7 @@ class Endpoint:
         return self.failure(kind, what, secrets=secrets, unsent=unsent)
 
     def _address_hint(self, kind: str, path: str) -> str:
-        """Return where a request went, and what may be wrong with that address; empty where it is the right one."""
+        """Return the address of a request and a possible mistake in it; empty for other kinds of failures."""
         if kind not in ("not_found", "malformed_reply"):
             return ""
         version = re.search(r"/v\d", urlsplit(self.base_url).path)
@@ -172,7 +172,7 @@ def checked_base_url(text: str, name: str = "base_url") -> str:
 
     Args:
         text: an http(s) URL with a host and nothing secret in it.
-        name: where it comes from, for the error: an argument or an environment variable.
+        name: the name of its argument or environment variable, for the error.
 
     Raises: ConfigurationError ``invalid_base_url``.
     """

@@ -1,10 +1,9 @@
 """llama.cpp servers: one child process per (model file, options), started once, shared, stopped cleanly.
 
-Why a process of our own and not xllamacpp's server inside this one: it holds the interpreter lock while a model
-loads (no deadline fires meanwhile), a process forked from one with a server in it dies of SIGSEGV at its exit, a
-native abort would take the host with it, and a stuck generation could not be killed. The child ends when its
-standard input ends, so it outlives nobody: not a closed provider, not an interpreter that exits, not one that is
-killed.
+xllamacpp's server does not run inside this process, for four reasons. It holds the interpreter lock while a model
+loads, so no deadline fires meanwhile. A process forked from one with a server in it dies of SIGSEGV at its exit. A
+native abort would end the host too. A stuck generation could not be killed. The child ends when its standard input
+ends: after a closed provider, an interpreter that exits, or one that is killed.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ LOG_TAIL = 2000
 
 
 class LlamaOptions(Noun):
-    """What makes one server differ from another.
+    """The options of a server; servers with equal options are shared.
 
-    ``window`` is tokens; a model that was trained with less gives less. ``parallel`` requests share the window
-    and the cores. ``start_seconds`` bounds loading; alone it makes no other server.
+    ``window`` is in tokens; a model that was trained with less has less. ``parallel`` requests share the window
+    and the cores. ``start_seconds`` bounds loading; a server is shared across different values of it.
     """
 
     model: Path
@@ -48,8 +47,11 @@ class LlamaOptions(Noun):
 
 
 class LlamaServer:
-    """A running child: ``address`` is its URL, ``key`` the bearer token that it wants, ``window`` its tokens;
-    ``takes_tools`` says whether the model's chat template has a place for native tools."""
+    """A running child.
+
+    ``address`` is its URL, ``key`` its bearer token, ``window`` its tokens; ``takes_tools`` is true if the model's chat
+    template has a place for native tools.
+    """
 
     def __init__(self, options: LlamaOptions) -> None:
         self.options = options
@@ -64,7 +66,7 @@ class LlamaServer:
             start_new_session=True,  # Ctrl-C in a terminal is for the parent; it decides what ends here
         )
         try:
-            self._tell_options()
+            self._send_options()
             answer = self._answer()
         except BaseException:
             self._process.kill()
@@ -88,7 +90,7 @@ class LlamaServer:
         return self._process.poll() is None
 
     def stop(self) -> None:
-        """End the child and wait until it is gone; it is killed where it does not go by itself."""
+        """End the child and wait for its end; after ``STOP_SECONDS`` it is killed."""
         self.forget()
         try:
             self._process.wait(STOP_SECONDS)
@@ -97,19 +99,19 @@ class LlamaServer:
             self._process.wait()
 
     def forget(self) -> None:
-        """Close this process's ends of the pipes: the child ends when nobody holds the other one."""
+        """Close this process's ends of the pipes. The child ends when no process holds the other ends."""
         for pipe in (self._process.stdin, self._process.stdout, self._log):
             with contextlib.suppress(OSError):  # the child may be gone, with something unwritten
                 _open(pipe).close()
 
     def disown(self) -> None:
-        """In a forked child: the process is no child of ours, and its pipe must not be held open."""
+        """Forget the server in a forked child, which must not hold its pipe open."""
         self.forget()
         self._process.returncode = 0
 
-    def _tell_options(self) -> None:
+    def _send_options(self) -> None:
         options = self.options
-        given = {
+        fields = {
             "site": site(),
             "model": str(options.model),
             "alias": options.model.stem,
@@ -118,8 +120,8 @@ class LlamaServer:
             "parallel": options.parallel,
             "threads": options.threads,
         }
-        with contextlib.suppress(OSError):  # it died at once: there will be no answer
-            _open(self._process.stdin).write(json.dumps(given) + "\n")
+        with contextlib.suppress(OSError):  # it died at once: no answer follows
+            _open(self._process.stdin).write(json.dumps(fields) + "\n")
             _open(self._process.stdin).flush()
 
     def _answer(self) -> dict[str, Any]:
@@ -150,7 +152,7 @@ _guard = threading.Lock()
 
 
 def running(options: LlamaOptions) -> LlamaServer:
-    """The server for these options, started if there is none alive. Blocks while a model loads.
+    """Return the server for these options; start it if none is alive. Blocks while a model loads.
 
     Raises: ProviderError ``local_missing``, ``model_missing``, ``model_invalid``, ``local_start_timeout``.
     """
@@ -175,13 +177,13 @@ def hold(options: LlamaOptions) -> None:
 
 
 def unhold(options: LlamaOptions) -> None:
-    """Take one ``hold`` back. Stops nothing."""
+    """Undo one ``hold``. It stops nothing."""
     with _guard:
         _holders[_key(options)] -= 1
 
 
 def stop_unused(options: LlamaOptions) -> None:
-    """Stop the server for these options, if one runs and nobody holds it."""
+    """Stop the server for these options, if it runs without a ``hold``."""
     key = _key(options)
     with _guard:
         if _holders[key] > 0:
@@ -192,7 +194,7 @@ def stop_unused(options: LlamaOptions) -> None:
 
 
 def stop_all() -> None:
-    """Stop every server that this process started, whoever uses it."""
+    """Stop every server that this process started, even one in use."""
     with _guard:
         servers = list(_servers.values())
         _servers.clear()
@@ -203,11 +205,11 @@ def stop_all() -> None:
 def _is_gguf(path: Path) -> bool:
     with contextlib.suppress(OSError), path.open("rb") as file:
         return file.read(4) == b"GGUF"
-    return True  # what cannot be read is said otherwise
+    return True  # an unreadable file has an error of its own
 
 
 def check(options: LlamaOptions) -> None:
-    """Raises: ProviderError ``local_missing`` or ``model_missing`` where starting would be in vain."""
+    """Check that llama.cpp and the model are there. Raises: ProviderError ``local_missing`` or ``model_missing``."""
     site()
     if not options.model.is_file():
         what = "a folder, not a GGUF file" if options.model.is_dir() else "no such file"
@@ -215,7 +217,7 @@ def check(options: LlamaOptions) -> None:
 
 
 def site() -> str:
-    """The folder that holds the xllamacpp package, found without importing it."""
+    """Return the folder of the xllamacpp package, found without importing it."""
     found = importlib.util.find_spec("xllamacpp")
     if found is None or found.origin is None:
         raise ProviderError(
@@ -225,14 +227,17 @@ def site() -> str:
 
 
 def spare_cores() -> int:
-    """All cores that this process may use but one. Threads that wait for each other on a core that somebody else
-    has are slower than fewer threads: on two busy cores, two took ten times as long as one."""
+    """Return one less than the cores that this process may use.
+
+    Threads that wait for each other on a busy core are slower than fewer threads: on two busy cores, two took ten
+    times as long as one.
+    """
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, usable - 1)
 
 
 def _after_fork() -> None:
-    """In a forked child: the servers are the parent's."""
+    """Forget all servers in a forked child: they are the parent's."""
     global _guard
     _guard = threading.Lock()
     for server in _servers.values():

@@ -2,8 +2,8 @@
 
 Run as a script by ``rlm.providers.llama``, never imported by it. The first line of standard input is the options
 as JSON; the only line on standard output is the answer, ``{"address": url, "window": tokens, "takes_tools": bool}`` or
-``{"error": text}``. The end of standard input, which comes by itself when the parent goes, however it goes, ends
-this process. Everything that llama.cpp prints goes to standard error.
+``{"error": text}``. The end of standard input ends this process; it comes with every end of the
+parent. Everything that llama.cpp prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ def main() -> None:
     try:
         server = started(options)
         address = server.listening_address
-        answer = {"address": address, **told(address, options["key"])}
+        answer = {"address": address, **properties_of(address, options["key"])}
     except Exception as problem:  # noqa: BLE001 - whatever it is, the parent must hear of it
         answer = {"error": str(problem) or type(problem).__name__}
     print(json.dumps(answer), file=answers, flush=True)
     if "address" in answer:
         sys.stdin.read()
-    os._exit(0)  # nothing here needs a farewell, and a busy model would delay one
+    os._exit(0)  # no clean-up is required, and a busy model would delay it
 
 
 def started(options: dict[str, Any]) -> Any:
-    """A server that is listening, its model loaded."""
+    """Return a listening server with a loaded model."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()
     params.model.path = options["model"]
-    needed = {
+    required_settings = {
         "port": 0,
         "api_keys": [options["key"]],
         "n_ctx": options["window"],
         "n_parallel": options["parallel"],
     }
-    where_known = {  # one release of xllamacpp has settings that another has not
+    optional_settings = {  # one release of xllamacpp has settings that another has not
         "hostnames": ["127.0.0.1"],
         "model_alias": {options["alias"]},
         "kv_unified": True,  # one pool of tokens: a request alone may use the whole window
@@ -56,9 +56,9 @@ def started(options: dict[str, Any]) -> Any:
         "endpoint_slots": False,  # it shows other requests' prompts
         "verbosity": ERRORS_ONLY,  # above it prompts are printed
     }
-    for name, value in needed.items():
+    for name, value in required_settings.items():
         setattr(params, name, value)
-    for name, value in where_known.items():
+    for name, value in optional_settings.items():
         if hasattr(params, name):
             setattr(params, name, value)
     for cores in (params.cpuparams, params.cpuparams_batch):
@@ -67,9 +67,12 @@ def started(options: dict[str, Any]) -> Any:
     return xllamacpp.Server(params)
 
 
-def told(address: str, key: str) -> dict[str, Any]:
-    """``window``, the tokens that one request may use: what was asked for, or less where the model was trained with
-    less; and ``takes_tools``, whether the model's chat template has a place for native tools."""
+def properties_of(address: str, key: str) -> dict[str, Any]:
+    """Return ``window`` and ``takes_tools`` of a server.
+
+    ``window`` is the tokens of one request: the option's, or less if the model was trained with less. ``takes_tools``
+    is true if the model's chat template has a place for native tools.
+    """
     connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
     connection.request("GET", "/props", headers={"Authorization": f"Bearer {key}"})
     props = json.loads(connection.getresponse().read())

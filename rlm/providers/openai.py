@@ -19,24 +19,24 @@ OPENROUTER_URL = "https://openrouter.ai/api/v1"
 class OpenAIProvider(RemoteProvider):
     """One model at an OpenAI-compatible endpoint.
 
-    A key goes only where it belongs: ``OPENAI_API_KEY`` to OpenAI or to the host's ``OPENAI_BASE_URL``, which are
-    used when no ``base_url`` is given; any other endpoint gets the key that ``api_key`` or ``api_key_variable``
+    ``OPENAI_API_KEY`` goes only to OpenAI or to the host's ``OPENAI_BASE_URL``, which are used without a
+    ``base_url``. Any other endpoint gets the key that ``api_key`` or ``api_key_variable``
     names, or none.
 
     Args:
         model: the model's name there.
         base_url: the URL before ``/chat/completions``; default ``OPENAI_BASE_URL``, else OpenAI's.
-        api_key: a callable that returns the key (or an awaitable of it), asked before every request.
-        api_key_variable: the environment variable that holds the key, where ``api_key`` is not given.
-        name: how errors and records call this provider.
-        window: tokens of the model's context window, where the host knows them.
+        api_key: a callable that returns the key (or an awaitable of it), called before every request.
+        api_key_variable: the environment variable that holds the key, if ``api_key`` is None.
+        name: the name of this provider in errors and records.
+        window: tokens of the model's context window, if the host knows them.
         output_limit: the endpoint's name for the limit on output tokens; by default OpenAI's own endpoint gets
             ``max_completion_tokens`` and every other one ``max_tokens``.
-        enforces_schema: whether the endpoint holds replies to a ``json_schema`` response format; where not, none
-            is sent.
+        enforces_schema: whether the endpoint holds replies to a ``json_schema`` response format. If false, no
+            schema is sent.
         max_reply_bytes: a longer reply is refused.
 
-    Raises: ConfigurationError for a base URL that is none or for a key given as text.
+    Raises: ConfigurationError if ``base_url`` is no valid URL, or if ``api_key`` is a text.
     """
 
     wire: Wire = "openai"
@@ -64,7 +64,7 @@ class OpenAIProvider(RemoteProvider):
         self._output_limit: OutputLimit = output_limit or ("max_completion_tokens" if modern else "max_tokens")
 
     def encode(self, request: ProviderRequest) -> bytes:
-        """The body of the request. Raises: ConfigurationError ``invalid_request``."""
+        """Return the body of the request. Raises: ConfigurationError ``invalid_request``."""
         return encode_request(request, self._output_limit, enforces_schema=self.enforces_schema)
 
     def _assembly(self) -> ChatAssembly:
@@ -79,5 +79,5 @@ class OpenAIProvider(RemoteProvider):
 
 
 def openrouter(model: str) -> OpenAIProvider:
-    """A model at OpenRouter (``vendor/model``), with the key in ``OPENROUTER_API_KEY``."""
+    """Return a model at OpenRouter (``vendor/model``), with the key in ``OPENROUTER_API_KEY``."""
     return OpenAIProvider(model, OPENROUTER_URL, api_key_variable="OPENROUTER_API_KEY", name="openrouter")

@@ -1,4 +1,4 @@
-"""Chunks of a streamed chat completion, put together again as the completion that was not streamed. Pure."""
+"""Assembly of a streamed chat completion: the result equals a completion that was not streamed. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlm.providers.stream_calls import CallPieces
 from rlm.providers.wire import NotAReply
 
 SUMMED_PIECES = 3
-"""From so many pieces on, a last chunk with the very text of them all is no part of the text."""
+"""From so many pieces on, a last chunk that repeats the whole text is no part of the text."""
 
 
 class ChatAssembly:
@@ -39,11 +39,11 @@ class ChatAssembly:
 
     @property
     def whole(self) -> bool:
-        """Whether the model said why it stopped."""
+        """Whether the finish reason or an error has arrived."""
         return self._finish is not None or self._error is not None
 
     def take(self, value: Any) -> str:
-        """Add one chunk; returns its text. Raises: NotAReply."""
+        """Add one chunk and return its text. Raises: NotAReply."""
         if not isinstance(value, dict):
             raise NotAReply("a chunk of the stream: expected an object")
         self._named.update({name: value[name] for name in ("id", "model") if value.get(name)})
@@ -61,7 +61,7 @@ class ChatAssembly:
         return self._take_delta(delta) if isinstance(delta, dict) else ""
 
     def value(self) -> dict[str, Any]:
-        """The completion. Raises: NotAReply where no chunk held a choice."""
+        """Return the completion. Raises: NotAReply if no chunk had a choice."""
         if not self._begun:
             raise NotAReply("the stream: no chunk with a choice")
         message: dict[str, Any] = {"content": self.text}
@@ -81,7 +81,7 @@ class ChatAssembly:
         self._refusals += [refusal] if (refusal := refusal_text(delta)) else []
         text = content_text(delta.get("content"))
         if self._finish is not None and len(self._texts) >= SUMMED_PIECES and text == self.text:
-            return ""  # the last chunk sums up what was told
+            return ""  # the last chunk repeats the text
         if text:
             self._texts.append(text)
         return text

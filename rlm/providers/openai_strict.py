@@ -1,4 +1,4 @@
-"""Which JSON Schemas OpenAI takes with ``strict``: a subset, and a request with any other is refused (HTTP 400). Pure.
+"""The JSON Schemas that OpenAI takes with ``strict``. A request with any other schema is refused (HTTP 400). Pure.
 
 https://platform.openai.com/docs/guides/structured-outputs, "Supported schemas". Without ``strict`` the schema guides
 the reply and binds it no further; other endpoints of this format follow it all the same.
@@ -18,20 +18,22 @@ MOST_VALUES = 1000
 """Values of all enums together."""
 
 MOST_CHARACTERS = 120_000
-"""Of all names of properties and definitions, and all values of enums and constants."""
+"""Characters of all names of properties and definitions, and of all values of enums and constants."""
 
 _KEYWORDS = frozenset(
     "type properties required additionalProperties items enum const anyOf $ref $defs definitions title description "
     "pattern format multipleOf minimum maximum exclusiveMinimum exclusiveMaximum minItems maxItems".split()
 )
 _FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
-_TELLING = ("type", "enum", "const", "anyOf", "$ref")
-"""One of these says what a value is; a schema that leaves it open is outside."""
+_RESTRICTING = ("type", "enum", "const", "anyOf", "$ref")
+"""One of these keywords restricts a value; a schema without any is outside."""
 
 
 def without_siblings(schema: Any) -> Any:
-    """The schema with what a ``$ref`` leads to in its place, wherever other keywords stand beside it: strict schemas
-    take a ``$ref`` alone. Where it leads back to itself, the keywords beside it stay, and the schema is not strict."""
+    """Return the schema with each ``$ref`` that has keywords beside it replaced by its target.
+
+    Strict schemas take a ``$ref`` alone. A ``$ref`` that leads back to itself stays, and the schema is not strict.
+    """
     try:
         return _inlined(schema, schema, ())
     except RecursionError:
@@ -56,11 +58,11 @@ def _inlined(value: Any, root: Any, above: tuple[str, ...]) -> Any:
 
 
 _ABOUT = frozenset({"title", "description"})
-"""What beside a ``$ref`` says the same of the place that the place it leads to says of itself."""
+"""Keywords beside a ``$ref`` that may replace the keywords of its target."""
 
 
 def has_object_root(schema: Any) -> bool:
-    """Whether the top of a schema is what ``response_format`` takes, strict or not: an object, by itself."""
+    """Whether ``response_format`` takes the top of a schema, strict or not: it must be an object by itself."""
     return isinstance(schema, Mapping) and schema.get("type") == "object" and not OPENAI.root_words & schema.keys()
 
 
@@ -74,7 +76,7 @@ def is_strict(schema: Any) -> bool:
 
 
 class _StrictCount:
-    """One look at a schema."""
+    """The counts of one check of a schema."""
 
     def __init__(self) -> None:
         self.properties = self.values = self.characters = 0
@@ -83,7 +85,7 @@ class _StrictCount:
         """Whether a schema and all below it are inside; ``level`` counts the objects and lists around it."""
         if not isinstance(schema, Mapping) or level > MOST_LEVELS or not schema.keys() <= _KEYWORDS:
             return False
-        if not any(word in schema for word in _TELLING) or schema.get("format", "date") not in _FORMATS:
+        if not any(word in schema for word in _RESTRICTING) or schema.get("format", "date") not in _FORMATS:
             return False
         if "$ref" in schema and (len(schema) > 1 or not str(schema["$ref"]).startswith("#")):
             return False
@@ -106,8 +108,8 @@ class _StrictCount:
 
 
 def _types(schema: Mapping[str, Any]) -> list[Any]:
-    said = schema.get("type", [])
-    return said if isinstance(said, list) else [said]
+    types = schema.get("type", [])
+    return types if isinstance(types, list) else [types]
 
 
 def _named(schema: Mapping[str, Any], word: str) -> list[Any]:

@@ -13,8 +13,8 @@ from rlm.providers.usage import openai_usage
 from rlm.providers.wire import NotAReply
 
 OutputLimit = Literal["max_tokens", "max_completion_tokens"]
-"""How an endpoint spells the limit on output tokens: OpenAI's own newer models refuse the older name, and many
-compatible servers know nothing else."""
+"""An endpoint's name for the limit on output tokens. OpenAI's own newer models refuse the older name, and many
+compatible servers know only that."""
 
 NO_ROOT = (
     "the schema of a reply must be an object at the top on this wire, without anyOf, oneOf, allOf, not or enum there: "
@@ -32,10 +32,12 @@ def encode_request(
     enforces_schema: bool = True,
     any_root: bool = False,
 ) -> bytes:
-    """The body: model, the parts as they were rendered, then the settings that were given; a response format only
-    where the endpoint enforces one. ``any_root``: the endpoint takes schemas whose top is no object.
+    """Return the body: the model, the rendered parts, then the settings.
 
-    Raises: ConfigurationError ``invalid_request``; ``unsupported_schema`` where the top must be an object.
+    A response format is sent only if the endpoint enforces one. With ``any_root`` the endpoint takes schemas with any
+    top, for example a list.
+
+    Raises: ConfigurationError ``invalid_request``; ``unsupported_schema`` if the top must be an object.
     """
     fields: dict[str, Any] = {"model": request.model, **request.parts, output_limit: request.max_output_tokens}
     if request.temperature is not None:
@@ -58,7 +60,7 @@ def encode_request(
 
 
 def decode_reply(value: Any, request_id: str | None) -> ProviderReply:
-    """The first choice of a chat completion. Raises: NotAReply; FailedReply where the choice holds an error."""
+    """Return the first choice of a chat completion. Raises: NotAReply; FailedReply if the choice holds an error."""
     choices = value.get("choices") if isinstance(value, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
@@ -87,7 +89,7 @@ def decode_reply(value: Any, request_id: str | None) -> ProviderReply:
 
 
 def content_text(content: Any) -> str:
-    """The text of a message's or a delta's ``content``. Raises: NotAReply."""
+    """Return the text of a message's or a delta's ``content``. Raises: NotAReply."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -99,7 +101,7 @@ def content_text(content: Any) -> str:
 
 
 def refusal_text(message: dict[str, Any]) -> str:
-    """What a message or a delta says instead of an answer: its ``refusal``, or the parts of that type."""
+    """Return the refusal of a message or a delta: its ``refusal``, or the parts of that type."""
     content = message.get("content")
     parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
     texts = [message.get("refusal"), *(part.get("refusal") for part in parts)]
@@ -112,7 +114,7 @@ def _tool_call(call: Any, place: int) -> ToolCall:
     if not isinstance(function, dict) or not isinstance(name, str) or not name:
         raise NotAReply(f"choices[0].message.tool_calls[{place}].function.name: expected a name")
     arguments = function.get("arguments")
-    if isinstance(arguments, dict):  # some servers parse what the format wants as text
+    if isinstance(arguments, dict):  # some servers parse the arguments, which are text in the format
         arguments = json.dumps(arguments, ensure_ascii=False)
     if arguments is not None and not isinstance(arguments, str):
         raise NotAReply(f"choices[0].message.tool_calls[{place}].function.arguments: expected JSON text")

@@ -1,4 +1,4 @@
-"""What tokens cost. The host says it: no vendor's price is written down here, where it would be wrong tomorrow."""
+"""The prices of tokens. The host sets them: a vendor's price in this file would soon be wrong."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Price(Noun):
     hour_input_per_million: Dollars | None = None
 
     def cost(self, usage: Usage) -> float | None:
-        """USD for what ``usage`` counts; None where it does not say both input and output tokens.
+        """Return the USD of a usage; None if it lacks input or output tokens.
 
-        What the provider itself reported is not looked at: ``cost_of`` does.
+        It ignores the cost that the provider reported; ``cost_of`` uses it.
         """
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
@@ -56,8 +56,11 @@ FREE = Price(input_per_million=0, output_per_million=0)
 
 
 def price_of(provider: Provider, prices: Mapping[str, Price]) -> Price | None:
-    """The price of a provider's model: the host's for ``"provider:model"``, else for the model; else the provider's
-    own ``price``, which the local and the scripted one have (``FREE``). None where nobody knows."""
+    """Return the price of a provider's model, or None.
+
+    The order is: the host's price for ``"provider:model"``, the host's price for the model, the provider's own
+    ``price``. For example the local and the scripted provider have ``FREE``.
+    """
     for name in (f"{provider.name}:{provider.model}", provider.model):
         if name in prices:
             return prices[name]
@@ -66,7 +69,7 @@ def price_of(provider: Provider, prices: Mapping[str, Price]) -> Price | None:
 
 
 def cost_of(usage: Usage, price: Price | None) -> float | None:
-    """USD: as the provider reported it (OpenRouter does), else by the price; None where neither says."""
+    """Return the USD that the provider reported (such as OpenRouter), else the USD by the price, else None."""
     if usage.cost_usd is not None or price is None:
         return usage.cost_usd
     return price.cost(usage)

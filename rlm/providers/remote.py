@@ -1,4 +1,4 @@
-"""What providers over HTTP share: one endpoint, one path, a reply that comes whole or as a stream."""
+"""The common part of providers over HTTP: one endpoint, one path, a reply that comes whole or as a stream."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlm.providers.base import ProviderReply, ProviderRequest, Usage
 from rlm.providers.credentials import Credentials, SecretSource
 from rlm.providers.faults import code_and_message, kind_of, shown, status_of
 from rlm.providers.http import Endpoint, Received, checked_base_url
-from rlm.providers.wire import Assembly, FailedReply, NotAReply, OnText, Told
+from rlm.providers.wire import Assembly, FailedReply, NotAReply, OnText, TextSink
 from rlm.web.secrets import NO_SECRETS, Secrets
 
 
@@ -25,11 +25,12 @@ def signed_in(
     url_variable: str,
     key_variable: str,
 ) -> tuple[str, Credentials]:
-    """Where to send, and with which key: a key goes only where it belongs.
+    """Return the URL and the credentials of an endpoint. The vendor's key goes to the vendor's URL only.
 
     Args:
-        home: the vendor's own URL. It, or what ``url_variable`` says instead, is used where no ``base_url`` is given,
-            and only there the key in ``key_variable`` counts; at home there must be one.
+        base_url: the URL of the endpoint, or None.
+        home: the vendor's own URL. Without a ``base_url``, it or the value of ``url_variable`` is used, and only then
+            the key in ``key_variable``. At ``home`` a key is required.
     """
     url = base_url if base_url is not None else os.environ.get(url_variable) or home
     checked_base_url(url, "base_url" if base_url is not None else url_variable)
@@ -40,7 +41,7 @@ def signed_in(
 
 
 _UNREAD = ("connection", "timeout", "malformed_reply", "reply_too_large")
-"""Kinds of failures of which it is not known how much was written for them."""
+"""Kinds of failures without a known length of the answer."""
 
 
 def _usage_of(received: Received | None) -> Any:
@@ -49,12 +50,12 @@ def _usage_of(received: Received | None) -> Any:
 
 
 class RemoteProvider(abc.ABC):
-    """One model at one endpoint; a wire format says what it is called, and what is sent and read.
+    """One model at one endpoint. A subclass has the wire format: the path, the body and the reading of replies.
 
     Args:
         model: the model's name there.
-        endpoint: where it is, and how to sign in.
-        window: tokens of the model's context window, where the host knows them.
+        endpoint: the URL and its credentials.
+        window: tokens of the model's context window, if the host knows them.
         enforces_schema: whether the endpoint holds replies to ``response_format``.
     """
 
@@ -72,15 +73,15 @@ class RemoteProvider(abc.ABC):
         return f"<{type(self).__name__} {self.model!r} at {self._endpoint!r}>"
 
     async def window(self) -> int | None:
-        """Tokens, as the host gave them; an endpoint of this kind does not say."""
+        """Return the host's number of tokens, or None; an endpoint of this kind does not report it."""
         return self._window
 
     async def send(self, request: ProviderRequest, body: bytes, on_text: OnText | None = None) -> ProviderReply:
-        """Send ``body`` once. Raises: ProviderError (its kinds: ``rlm.providers.faults``); ConfigurationError."""
-        told, assembly = Told(on_text), self._assembly()
+        """Send ``body`` once and return the reply. Raises: ProviderError (its kinds: ``rlm.providers.faults``); ConfigurationError."""
+        sink, assembly = TextSink(on_text), self._assembly()
         received: Received | None = None
         try:
-            received = await self._answered(request, body, told, assembly)
+            received = await self._answered(request, body, sink, assembly)
             reply = _scrubbed(self._decoded(received.value, received.request_id), received.secrets)
         except ProviderError as problem:
             failure = problem
@@ -91,25 +92,25 @@ class RemoteProvider(abc.ABC):
             failure = self._malformed(str(problem), received.request_id if received else None)
             self._count(failure, _usage_of(received), "")
         else:
-            told.rest(reply.text)
+            sink.rest(reply.text)
             return reply
-        del assembly, received  # the frame hangs on the error, and pieces of a reply may hold what is scrubbed
+        del assembly, received  # the error keeps this frame, and pieces of a reply may hold secrets
         raise failure
 
-    async def _answered(self, request: ProviderRequest, body: bytes, told: Told, assembly: Assembly) -> Received:
+    async def _answered(self, request: ProviderRequest, body: bytes, sink: TextSink, assembly: Assembly) -> Received:
         if request.delivery == "streamed":
-            return await self._endpoint.stream(self.path, body, assembly, told)
+            return await self._endpoint.stream(self.path, body, assembly, sink)
         return await self._endpoint.post(self.path, body)
 
     def _failed(self, problem: FailedReply, received: Received | None) -> ProviderError:
-        """The error that stands inside a reply. It can be tried again unless its code says otherwise."""
+        """Return the error inside a reply. Another attempt is allowed unless the code forbids it."""
         code, message = code_and_message(problem.error)
         status = status_of(problem.error, 200)
         kind = kind_of(status, code, message)
         failure = self._endpoint.failure(
             "server_error" if kind == "provider_refused" else kind,
             f"the reply holds an error: {shown(message) or code or 'no message'}",
-            status=200 if problem.text else status,  # with a text, something was answered, and has its cost
+            status=200 if problem.text else status,  # a text is an answer, and has its cost
             secrets=received.secrets if received else NO_SECRETS,
             code=code and shown(code),
             request_id=received.request_id if received else None,
@@ -119,7 +120,7 @@ class RemoteProvider(abc.ABC):
         return failure
 
     def _count(self, problem: ProviderError, usage: Any, text: str) -> None:
-        """Note what an answer that failed took: its usage where the server said it, and how much text it had."""
+        """Note the cost of a failed answer: the server's usage, and the bytes of its text."""
         read = self._usage(usage)
         if read != Usage():
             problem.detail["usage"] = read.model_dump(mode="json", exclude_defaults=True)
@@ -128,16 +129,16 @@ class RemoteProvider(abc.ABC):
 
     @abc.abstractmethod
     def _assembly(self) -> Assembly:
-        """What puts the events of a stream together."""
+        """Return a new assembly for the events of a stream."""
 
     @abc.abstractmethod
     def _decoded(self, value: Any, request_id: str | None) -> ProviderReply:
-        """The reply in a JSON value. Raises: NotAReply."""
+        """Return the reply in a JSON value. Raises: NotAReply."""
 
     @staticmethod
     @abc.abstractmethod
     def _usage(usage: Any) -> Usage:
-        """The figures in a ``usage`` of this wire format."""
+        """Return the figures in a ``usage`` of this wire format."""
 
     def _malformed(self, what: str, request_id: str | None) -> ProviderError:
         return self._endpoint.failure("malformed_reply", f"no {self.reply_is}: {shown(what)}", request_id=request_id)
@@ -157,7 +158,7 @@ class RemoteProvider(abc.ABC):
 
 
 def _scrubbed(reply: ProviderReply, secrets: Secrets) -> ProviderReply:
-    """The reply without secrets that only the joining of its pieces made whole."""
+    """Return the reply without secrets that were split across its pieces."""
     if not secrets:
         return reply
     calls = tuple(call.model_copy(update=secrets.scrub(call.model_dump())) for call in reply.tool_calls)

@@ -1,4 +1,4 @@
-"""A provider whose replies are written down: for tests, examples and replay. It runs in this process."""
+"""A provider with written replies, for tests, examples and replay. It runs in this process."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rlm.errors import ConfigurationError, ProviderError
 from rlm.providers import anthropic_wire, openai_wire
 from rlm.providers.base import NothingOpen, ProviderReply, ProviderRequest, Usage, Wire
 from rlm.providers.prices import FREE
-from rlm.providers.wire import OnText, Told
+from rlm.providers.wire import OnText, TextSink
 
 Line = str | ProviderReply | Exception
-"""A text, a whole reply, or what goes wrong: an exception is raised as it is."""
+"""A text, a whole reply, or an exception, which is raised as it is."""
 
 Script = Iterable[Line] | Callable[[ProviderRequest], Line | Awaitable[Line]]
 UsageSource = Usage | Callable[[ProviderRequest, str], Usage]
 
 
 def _checked_line(line: Any, place: int) -> Line:
-    """Return a line of a script. Raises: ConfigurationError ``invalid_script`` for what is none."""
+    """Check a line of a script and return it. Raises: ConfigurationError ``invalid_script``."""
     if isinstance(line, str | ProviderReply | Exception):
         return line
     hint = ": write json.dumps(...)" if isinstance(line, dict | list) else ""
@@ -33,16 +33,16 @@ def _checked_line(line: Any, place: int) -> Line:
 
 
 class ScriptedProvider(NothingOpen):
-    """Answers from a script, and remembers what it was asked: ``requests``, and ``bodies`` as bytes.
+    """A provider that answers from a script. It records its requests in ``requests``, and their bytes in ``bodies``.
 
     Args:
         replies: lines, used in order, or a function from a request to a line (or an awaitable of one).
-        usage: what a reply that is written as text says that it took, or a function of the request and the text;
-            without it, the reply counts its own tokens (output), and says nothing of the request's.
-        wire: the form in which it wants its requests.
-        window: tokens that it claims to have.
+        usage: the usage of a reply that is a text, or a function of the request and the text. Without it, the reply
+            counts its own tokens as output, and has no count of the request's.
+        wire: the wire format of its requests.
+        window: tokens of its context window.
         model: its model's name.
-        enforces_schema: what it claims; nothing is checked here.
+        enforces_schema: the value of ``enforces_schema``; replies are not checked.
     """
 
     name = "scripted"
@@ -76,17 +76,17 @@ class ScriptedProvider(NothingOpen):
         return f"<{type(self).__name__} {self.model!r}, asked {len(self.requests)} times>"
 
     async def window(self) -> int | None:
-        """Tokens, as they were given."""
+        """Return the tokens of the context window, or None."""
         return self._window
 
     def encode(self, request: ProviderRequest) -> bytes:
-        """The bytes that a provider with this wire would send. Raises: ConfigurationError."""
+        """Return the bytes that a provider with this wire would send. Raises: ConfigurationError."""
         if self.wire == "anthropic":
             return anthropic_wire.encode_request(request, enforces_schema=self.enforces_schema)
         return openai_wire.encode_request(request, enforces_schema=self.enforces_schema)
 
     async def send(self, request: ProviderRequest, body: bytes, on_text: OnText | None = None) -> ProviderReply:
-        """The next reply. Raises: ProviderError ``script_ended`` where there is none; what the script says."""
+        """Return the next reply. Raises: ProviderError ``script_ended`` after the last one; the exceptions of the script."""
         self.requests.append(request)
         self.bodies.append(body)
         await anyio.lowlevel.checkpoint()
@@ -94,7 +94,7 @@ class ScriptedProvider(NothingOpen):
         if isinstance(line, Exception):
             raise line
         reply = line if isinstance(line, ProviderReply) else self._reply(request, line)
-        Told(on_text).rest(reply.text)
+        TextSink(on_text).rest(reply.text)
         return reply
 
     async def _line(self, request: ProviderRequest) -> Line:

@@ -1,7 +1,7 @@
 """Server-sent events: bytes in, the data of each event out. Pure; pieces may be cut anywhere.
 
-https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream, of which names, ids, retry
-times and comments are passed over: the replies that are read here say everything in their data.
+https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream. Names, ids, retry times and
+comments are skipped: the replies of providers have everything in their data.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class EventStream:
         self._after_return = False
 
     def feed(self, piece: bytes) -> Iterator[str]:
-        """The data of the events that ``piece`` completes, in order. Costs time linear in ``piece``."""
+        """Yield the data of the events that ``piece`` completes, in order, in time linear in ``piece``."""
         if self._after_return and piece[:1] == b"\n":
             piece = piece[1:]  # a line end that was cut in two
             self._after_return = False
@@ -38,9 +38,9 @@ class EventStream:
         self._line += rest
 
     def end(self) -> Iterator[str]:
-        """The data of an event that the stream's end left without its blank line: whole, or cut off.
+        """Yield the data of a last event without its blank line: whole, or cut off.
 
-        The format says to discard it. Servers forget the blank line, and a reply that is there was paid for.
+        The specification discards it. Some servers forget the blank line, and the reply was paid for.
         """
         if self._line:
             yield from self._ended_line()
@@ -61,5 +61,5 @@ class EventStream:
 
 
 def looks_like_events(body: bytes) -> bool:
-    """Whether a body whose type says otherwise is a stream of events."""
+    """Whether a body is a stream of events, even if its content type is another."""
     return body.removeprefix(codecs.BOM_UTF8).lstrip().startswith(_FIELDS)

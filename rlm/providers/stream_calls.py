@@ -1,9 +1,9 @@
-"""The tool calls of a streamed reply, put together from pieces in the dialects of many servers. Pure.
+"""The tool calls of a streamed reply, assembled from pieces in the dialects of many servers. Pure.
 
-The format says: a piece names its call by ``index``; id and name come once; arguments come in parts to be joined.
+In the format, a piece names its call by ``index``; id and name come once; arguments come in parts to be joined.
 Servers differ. They repeat the arguments so far, or the whole at the end. They send a name in parts or with every
-piece. They give every piece a new id, or all calls one index. Only what follows tells which of these it was, so all
-pieces are kept until the end. Joined parts that are a JSON object are the arguments; other readings count only where
+piece. They give every piece a new id, or all calls one index. Only the later pieces show which dialect it is, so
+all pieces are kept until the end. Joined parts that are a JSON object are the arguments; other readings count only where
 the joined parts are not.
 """
 
@@ -33,7 +33,7 @@ class CallPieces:
         self._pieces.append(_CallPiece(value))
 
     def values(self) -> list[dict[str, Any]]:
-        """The calls, as they stand in a reply that was not streamed."""
+        """Return the calls in the form of a reply that was not streamed."""
         calls = _Calls({piece.id: place for place, piece in enumerate(self._pieces) if piece.id})
         for place, piece in enumerate(self._pieces):
             calls.take(piece, place)
@@ -41,8 +41,7 @@ class CallPieces:
 
 
 def joined_arguments(parts: Sequence[str]) -> str:
-    """The arguments in a stream's parts: joined; or the last part, where each repeats the one before and adds to it,
-    or where it repeats all that came before.
+    """Return the arguments in a stream's parts, joined. A last part that repeats the earlier ones counts alone.
 
     Example:
         >>> joined_arguments(['{"q":', '1}'])
@@ -83,7 +82,7 @@ class _CallPiece:
 
 
 class _Calls:
-    """Says to which call each piece belongs."""
+    """The calls so far; ``take`` finds the call of each piece."""
 
     def __init__(self, last_places: dict[str, int]) -> None:
         self.all: list[_StreamedCall] = []
@@ -100,7 +99,7 @@ class _Calls:
         call.take(piece)
 
     def _owner(self, same: list[_StreamedCall], piece: _CallPiece, place: int) -> _StreamedCall | None:
-        """The call that a piece goes on with; None where it begins one."""
+        """Return the call that a piece continues; None if it begins a call."""
         if not same:
             return None
         last = same[-1]
@@ -142,7 +141,7 @@ class _StreamedCall:
 
     @property
     def is_noise(self) -> bool:
-        """Whether it is no call: the name of the one before, once more, and nothing else."""
+        """Whether it is no call: it only repeats the name of the call before."""
         before = self._before
         return before is not None and self.id is None and not self.has_begun and self.name in ("", before.name)
 
@@ -157,7 +156,7 @@ class _StreamedCall:
         if not piece.text:
             return piece.id is None or piece.id != self.id
         if self._texts and piece.text.startswith(self._texts[-1]):
-            return False  # it repeats what came before
+            return False  # it repeats the earlier pieces
         value = _object(piece.text)
         return value is not None and value != _object(joined_arguments(self._texts))
 
@@ -177,7 +176,7 @@ class _StreamedCall:
 
 
 class _Scan:
-    """Whether a JSON text in parts has closed all that it opened; each part is read once."""
+    """A scan of a JSON text in parts for open brackets and strings; each part is read once."""
 
     def __init__(self) -> None:
         self._read = 0
@@ -202,7 +201,7 @@ class _Scan:
 
 
 def _joined_name(name: str, piece: str, *, is_done: bool) -> str:
-    """A name and its next part: once more (the same, or longer), or what follows."""
+    """Return a name with its next part, which repeats the name (the same, or longer) or continues it."""
     if not piece or piece == name or (is_done and name):
         return name
     return piece if piece.startswith(name) else name + piece
@@ -214,7 +213,7 @@ def _grows(parts: Sequence[str]) -> bool:
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """The JSON object in a text, or None."""
+    """Return the JSON object in a text, or None."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,8 +1,8 @@
-"""Reading the ``usage`` of a reply: which figures are counts, and what they come to together. Pure.
+"""Reading of the ``usage`` of a reply: the figures that are counts, and their sums. Pure.
 
 A figure is a count where it is an integer from 0 to ``MOST_TOKENS`` (``12.0`` is one, ``"12"`` and ``true`` are none).
-Some servers leave reasoning out of their count of output, or cached input out of their count of input, and say the
-whole in ``total_tokens`` or in the details. What is read is never below what such a server counted.
+Some servers leave reasoning out of their count of output, or cached input out of their count of input, and have the
+sum in ``total_tokens`` or in the details. The result is never below the count of such a server.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _OUTPUT = ("output_tokens", "completion_tokens")
 
 
 class _Figures:
-    """The members of one usage object. ``unread`` names the fields of ``Usage`` whose figure is none."""
+    """The members of one usage object. ``unread`` names the fields of ``Usage`` without a valid figure."""
 
     def __init__(self, members: dict[str, Any]) -> None:
         self._members = members
         self.unread: list[str] = []
 
     def count(self, field: str, *names: str) -> int | None:
-        """The first count under one of these names (``details.cached_tokens`` is a name)."""
+        """Return the first count under one of these names, such as ``details.cached_tokens``."""
         for name in names:
             value = self._member(name)
             if value is not None:
@@ -39,7 +39,7 @@ class _Figures:
         return None
 
     def cost(self, name: str) -> float | None:
-        """USD under this name."""
+        """Return the USD under this name."""
         value = self._members.get(name)
         return None if value is None else self._read("cost_usd", value, cost(value))
 
@@ -56,31 +56,31 @@ class _Figures:
 
 
 def count(figure: Any) -> int | None:
-    """A number of tokens, where ``figure`` is one."""
+    """Return a number of tokens, or None if ``figure`` is no count."""
     if isinstance(figure, bool) or not isinstance(figure, int | float) or not 0 <= figure <= MOST_TOKENS:
         return None
     return int(figure) if figure == int(figure) else None
 
 
 def cost(figure: Any) -> float | None:
-    """USD, where ``figure`` is an amount."""
+    """Return USD, or None if ``figure`` is no amount."""
     known = isinstance(figure, int | float) and not isinstance(figure, bool) and 0 <= figure <= MOST_USD
     return float(figure) if known else None
 
 
 def openai_usage(usage: Any) -> Usage:
-    """The ``usage`` of a chat completion, or of an error in the place of one."""
+    """Return the usage of a chat completion, or of an error in its place."""
     if not isinstance(usage, dict):
         return _nothing(usage)
     figures = _Figures(usage)
-    taken = figures.count("input_tokens", *_INPUT[::-1])
+    tokens_in = figures.count("input_tokens", *_INPUT[::-1])
     cached = figures.count("cached_input_tokens", "prompt_tokens_details.cached_tokens")
-    if taken is not None and cached is not None and cached > taken:
-        taken += cached
-    taken, given = _whole(figures, taken)
+    if tokens_in is not None and cached is not None and cached > tokens_in:
+        tokens_in += cached
+    tokens_in, tokens_out = _whole(figures, tokens_in)
     return Usage(
-        input_tokens=taken,
-        output_tokens=given,
+        input_tokens=tokens_in,
+        output_tokens=tokens_out,
         cached_input_tokens=cached,
         cost_usd=figures.cost("cost"),  # OpenRouter's, in USD
         unread=tuple(figures.unread),
@@ -88,18 +88,20 @@ def openai_usage(usage: Any) -> Usage:
 
 
 def anthropic_usage(usage: Any) -> Usage:
-    """The ``usage`` of a message. Its ``input_tokens`` are those that no cache has to do with; in a Usage they are
-    all of them."""
+    """Return the usage of a message.
+
+    The message's ``input_tokens`` leave out tokens of the cache; the ``input_tokens`` of a Usage count them too.
+    """
     if not isinstance(usage, dict):
         return _nothing(usage)
     figures = _Figures(usage)
     own = figures.count("input_tokens", *_INPUT)
     read = figures.count("cached_input_tokens", "cache_read_input_tokens")
     written, hour = _written(figures)
-    taken, given = _whole(figures, None if own is None else own + (read or 0) + (written or 0))
+    tokens_in, tokens_out = _whole(figures, None if own is None else own + (read or 0) + (written or 0))
     return Usage(
-        input_tokens=taken,
-        output_tokens=given,
+        input_tokens=tokens_in,
+        output_tokens=tokens_out,
         cached_input_tokens=read,
         written_input_tokens=written,
         hour_input_tokens=hour,
@@ -108,8 +110,10 @@ def anthropic_usage(usage: Any) -> Usage:
 
 
 def _written(figures: _Figures) -> tuple[int | None, int | None]:
-    """Tokens that were written to a cache, and those of them that stay there for an hour. The server says the sum
-    alone, or says it by how long they stay."""
+    """Return the tokens that were written to a cache, and the number of them that stay there for an hour.
+
+    The server reports the sum alone, or one count for each duration.
+    """
     written = figures.count("written_input_tokens", "cache_creation_input_tokens")
     minutes = figures.count("written_input_tokens", "cache_creation.ephemeral_5m_input_tokens")
     hour = figures.count("hour_input_tokens", "cache_creation.ephemeral_1h_input_tokens")
@@ -118,22 +122,22 @@ def _written(figures: _Figures) -> tuple[int | None, int | None]:
     return written, hour
 
 
-def _whole(figures: _Figures, taken: int | None) -> tuple[int | None, int | None]:
-    """Tokens in and out, with the reasoning that the count of output leaves out.
+def _whole(figures: _Figures, tokens_in: int | None) -> tuple[int | None, int | None]:
+    """Return the tokens in and out, with the reasoning that the count of output leaves out.
 
-    ``total_tokens`` fills in a figure that is not there; alone, it counts as input.
+    ``total_tokens`` replaces a missing figure; alone, it counts as input.
     """
-    given = figures.count("output_tokens", *_OUTPUT[::-1])
+    tokens_out = figures.count("output_tokens", *_OUTPUT[::-1])
     details = ("completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens")
     reasoning = figures.count("reasoning_tokens", *details, "reasoning_tokens")
     total = figures.count("total_tokens", "total_tokens")
-    if given is not None and reasoning is not None and reasoning > given:
-        given += reasoning
+    if tokens_out is not None and reasoning is not None and reasoning > tokens_out:
+        tokens_out += reasoning
     if total is None:
-        return taken, given
-    if taken is None:
-        return max(0, total - (given or 0)), given
-    return taken, max(given or 0, total - taken)
+        return tokens_in, tokens_out
+    if tokens_in is None:
+        return max(0, total - (tokens_out or 0)), tokens_out
+    return tokens_in, max(tokens_out or 0, total - tokens_in)
 
 
 def _nothing(usage: Any) -> Usage:

@@ -1,4 +1,4 @@
-"""What the wire formats share: text as it may be kept, and what a value is that is no reply. Pure."""
+"""The common part of the wire formats: valid text, and errors for a value that is no reply. Pure."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ OnText = Callable[[str], None]
 
 
 class NotAReply(Exception):
-    """A JSON value that is no reply of its wire format; the text says where it differs."""
+    """A JSON value that is no reply of its wire format; the text names the difference."""
 
 
 class FailedReply(Exception):
-    """A reply that holds the server's failure: an ``error`` beside a choice, or a word that says so.
+    """A reply that holds the server's failure: an ``error`` beside a choice, or a finish reason such as ``error``.
 
     Args:
         error: the ``error`` member, in any of its spellings.
-        text: what was received of the reply.
+        text: the received text of the reply.
         usage: its ``usage``, as the server wrote it.
     """
 
@@ -31,7 +31,7 @@ class FailedReply(Exception):
 
 
 class Assembly(Protocol):
-    """Puts a streamed reply together again, as the value that a reply in one piece would have been."""
+    """Assembles a streamed reply into the value of a reply in one piece."""
 
     @property
     def text(self) -> str:
@@ -39,27 +39,27 @@ class Assembly(Protocol):
 
     @property
     def usage(self) -> Any:
-        """The ``usage`` so far, as the server wrote it; None where there is none."""
+        """The ``usage`` so far, as the server wrote it, or None."""
 
     @property
     def whole(self) -> bool:
-        """Whether the stream may end here: the reply said why it stopped."""
+        """Whether the stream may end here: the stop reason has arrived."""
 
     @property
     def ended(self) -> bool:
         """Whether nothing can follow."""
 
     def take(self, value: Any) -> str:
-        """Add one event; returns the text in it. Raises: NotAReply."""
+        """Add one event and return the text in it. Raises: NotAReply."""
 
     def value(self) -> dict[str, Any]:
-        """The reply as one value. Raises: NotAReply."""
+        """Return the reply as one value. Raises: NotAReply."""
 
 
-class Told:
-    """Hands text on as it comes, and always as valid Unicode: a surrogate pair that was cut in two is told whole.
+class TextSink:
+    """Passes text to ``on_text`` as it arrives, always as valid Unicode: a split surrogate pair is joined first.
 
-    What may be the beginning of a secret waits for what follows it.
+    A text that may be the beginning of a secret waits for the next piece.
     """
 
     def __init__(self, on_text: OnText | None) -> None:
@@ -70,24 +70,24 @@ class Told:
         self._characters = 0
 
     def keep_out(self, secrets: Secrets) -> None:
-        """Tell none of these."""
+        """Set the secrets that are scrubbed from the text."""
         self._secrets = secrets
 
     def add(self, piece: str) -> None:
-        """Tell the next piece."""
+        """Pass on the next piece."""
         if self._on_text is None:
             return
         piece = self._decoder.decode(piece.encode("utf-16-le", "surrogatepass"))
         text = self._secrets.scrub(self._waiting + piece)
         ready = len(text) - self._secrets.held(text)
         self._waiting = text[ready:]
-        self._tell(text[:ready])
+        self._pass_on(text[:ready])
 
     def rest(self, text: str) -> None:
-        """Tell what is left of the whole text: all of it where it did not arrive in pieces."""
-        self._tell(text[self._characters :])
+        """Pass on the rest of the whole text: all of it if it did not arrive in pieces."""
+        self._pass_on(text[self._characters :])
 
-    def _tell(self, piece: str) -> None:
+    def _pass_on(self, piece: str) -> None:
         self._characters += len(piece)
         if piece and self._on_text is not None:
             self._on_text(piece)
