@@ -43,7 +43,7 @@ class MessageAssembly:
         kind = value.get("type")
         if kind == "message_start":
             self._message = _object(value, "message")
-            # the output tokens of the first event are no count of the whole; a later event has the count, or it is unknown
+            # output tokens of the first event are no count of the whole: a later event has it, or it is unknown
             self._count({**_object(self._message, "usage", {}), "output_tokens": None})
         elif kind == "content_block_start":
             return self._add_text(self._begun(_index(value), _object(value, "content_block")).beginning)

@@ -31,7 +31,7 @@ class _Outside(Exception):
 
 
 def output_schema(schema: Any) -> dict[str, Any] | None:
-    """Return the schema in the form of ``output_config``, or None. The form admits no more values, apart from bounds."""
+    """Return the schema in the form of ``output_config``, or None. It admits no more values, apart from bounds."""
     try:
         made: dict[str, Any] = _taken(schema, schema, ())
         return made

@@ -26,7 +26,7 @@ def main() -> None:
         server = started(options)
         address = server.listening_address
         answer = {"address": address, **properties_of(address, options["key"])}
-    except Exception as problem:  # noqa: BLE001 - whatever it is, the parent must hear of it
+    except Exception as problem:  # noqa: BLE001 - the parent reports any error
         answer = {"error": str(problem) or type(problem).__name__}
     print(json.dumps(answer), file=answers, flush=True)
     if "address" in answer:

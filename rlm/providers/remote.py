@@ -77,7 +77,10 @@ class RemoteProvider(abc.ABC):
         return self._window
 
     async def send(self, request: ProviderRequest, body: bytes, on_text: OnText | None = None) -> ProviderReply:
-        """Send ``body`` once and return the reply. Raises: ProviderError (its kinds: ``rlm.providers.faults``); ConfigurationError."""
+        """Send ``body`` once and return the reply.
+
+        Raises: ProviderError (its kinds: ``rlm.providers.faults``); ConfigurationError.
+        """
         sink, assembly = TextSink(on_text), self._assembly()
         received: Received | None = None
         try:

@@ -86,7 +86,10 @@ class ScriptedProvider(NothingOpen):
         return openai_wire.encode_request(request, enforces_schema=self.enforces_schema)
 
     async def send(self, request: ProviderRequest, body: bytes, on_text: OnText | None = None) -> ProviderReply:
-        """Return the next reply. Raises: ProviderError ``script_ended`` after the last one; the exceptions of the script."""
+        """Return the next reply.
+
+        Raises: ProviderError ``script_ended`` after the last one; the exceptions of the script.
+        """
         self.requests.append(request)
         self.bodies.append(body)
         await anyio.lowlevel.checkpoint()

@@ -2,9 +2,9 @@
 
 In the format, a piece names its call by ``index``; id and name come once; arguments come in parts to be joined.
 Servers differ. They repeat the arguments so far, or the whole at the end. They send a name in parts or with every
-piece. They give every piece a new id, or all calls one index. Only the later pieces show which dialect it is, so
-all pieces are kept until the end. Joined parts that are a JSON object are the arguments; other readings count only where
-the joined parts are not.
+piece. They give every piece a new id, or all calls one index. Only the later pieces show which dialect it is, so all
+pieces are kept until the end. Joined parts that are a JSON object are the arguments. Other readings count only if the
+joined parts are no object.
 """
 
 from __future__ import annotations

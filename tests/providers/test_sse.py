@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rlm.errors import valid_text
 from rlm.providers.sse import EventStream
-from rlm.providers.wire import Told
+from rlm.providers.wire import TextSink
 
 
 def pieces(body: bytes, cuts: list[int]) -> Iterator[bytes]:
@@ -88,11 +88,11 @@ def test_a_line_that_arrives_byte_by_byte_costs_no_more_than_its_bytes() -> None
 @given(st.lists(st.text(st.characters(exclude_categories=()), max_size=4), max_size=8))
 def test_what_is_told_in_pieces_is_the_clean_text(given_pieces: list[str]) -> None:
     heard: list[str] = []
-    told = Told(heard.append)
+    sink = TextSink(heard.append)
     for piece in given_pieces:
-        told.add(piece)
+        sink.add(piece)
     whole = valid_text("".join(given_pieces))
-    told.rest(whole)
+    sink.rest(whole)
     assert "".join(heard) == whole
     assert all(heard)
     for piece in heard:
