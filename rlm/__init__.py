@@ -1,10 +1,10 @@
-"""prolog-rlm: what a language model sees, and what it may do, is decided by rules that anyone can read.
+"""prolog-rlm: rules that anyone can read decide which units a language model sees, and which tools it may call.
 
     catalog = rlm.Catalog([rlm.Unit("tool:git_diff", description="Show what changed in git")])
     view = rlm.compile(catalog, "review my change")
     print(view.explain("tool:git_diff"))
 
-Names are loaded when they are first used; importing the package starts nothing.
+Names are loaded at their first use; importing the package starts nothing.
 """
 
 from __future__ import annotations

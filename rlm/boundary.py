@@ -192,9 +192,9 @@ def principal(problem: BaseException) -> BaseException:
             waiting.extend(reversed(cast("BaseExceptionGroup[BaseException]", each).exceptions))
         else:
             leaves.append(each)
-    for wanted in (EXITS, RlmError):
+    for preferred in (EXITS, RlmError):
         for leaf in leaves:
-            if issubclass(type(leaf), wanted):
+            if issubclass(type(leaf), preferred):
                 return leaf
     return leaves[0]
 

@@ -2,7 +2,7 @@
 
     RlmError
     ├── ConfigurationError   a policy, option or profile that contradicts itself or does not exist
-    ├── UnitError            one unit that cannot be what it says it is
+    ├── UnitError            one unit with invalid or contradictory fields
     ├── CatalogError         a batch, a file or a life cycle that went wrong; carries findings
     ├── CompileError         no lawful projection exists for this input
     │   └── BudgetError      pinned or mandatory material does not fit

@@ -8,7 +8,7 @@ whatever the size says: files of ``/proc`` say 0.
 A link in a path that the host named is followed: people link their files. Inside a folder that others fill (the store
 of a trace, a skill) it is refused: ``follow=False``. Nothing is ever written through a link.
 
-Every function raises FileError, whose ``why`` is the reason without the name; a room turns it into an error of its own
+Every function raises FileError with the reason, without the name, in ``why``; a room turns it into an error of its own
 phase. ``tests/test_files.py`` fails where another module opens a file.
 """
 

@@ -34,13 +34,13 @@ SESSION_FORMAT = 3
 
 
 class Migration(Noun):
-    """What ``migrate`` found and did.
+    """The result of ``migrate`` for one file.
 
     - ``path``: the file.
     - ``kind``: trace, session, policy or relations.
     - ``found``: its format, for example ``2`` or ``rlm-policy/1``; ``none`` where the file names no format.
     - ``changed``: whether the file was rewritten.
-    - ``note``: what a reader should know; empty where there is nothing.
+    - ``note``: a remark for the reader, or an empty text.
     """
 
     path: str
@@ -51,7 +51,7 @@ class Migration(Noun):
 
 
 def migrate(path: str | Path, *, dry_run: bool = False) -> Migration:
-    """Find out what a file is, and rewrite it in the newest format where it is older.
+    """Find the kind and format of a file, and rewrite it if its format is older than the newest.
 
     The file is replaced in one step; a file of the newest format is left alone.
 
@@ -61,7 +61,7 @@ def migrate(path: str | Path, *, dry_run: bool = False) -> Migration:
 
     Raises:
         ConfigurationError: ``unknown_file`` where the file is none of the four kinds, or is of a newer format;
-            ``unreadable_file``, ``cannot_write``; the errors of a policy whose fields are wrong.
+            ``unreadable_file``, ``cannot_write``; the errors of a policy with wrong fields.
 
     Example:
         >>> import tempfile

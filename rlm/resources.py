@@ -1,4 +1,4 @@
-"""Where the library's own files lie: the rules and the bundled skills.
+"""The folders of the library's own files: the rules and the bundled skills.
 
 In a checkout they are ``prolog/`` and ``skills/`` beside the package, in an installed wheel
 ``_prolog/`` and ``_skills/`` inside it. Nothing here opens or reads them.

@@ -170,8 +170,8 @@ def _probe(swipl: Path) -> Installation:
         raise _missing(f"{swipl} does not start: {problem}") from None
     variables = dict(re.findall(r'^(PL\w+)="(.*)";$', done.stdout, re.MULTILINE))
     if done.returncode != 0 or not variables.get("PLVERSION", "").isdigit():
-        said = (done.stderr.strip() or done.stdout.strip() or "nothing")[:200]
-        raise _missing(f"{swipl} is no SWI-Prolog: it ended with {done.returncode} and said {said}")
+        output = (done.stderr.strip() or done.stdout.strip() or "nothing")[:200]
+        raise _missing(f"{swipl} is no SWI-Prolog: it ended with {done.returncode} and said {output}")
     library = variables.get("PLLIBSWIPL")
     installation = Installation(
         swipl=swipl,
@@ -184,7 +184,7 @@ def _probe(swipl: Path) -> Installation:
 
 
 def version_of(number: int) -> tuple[int, int, int]:
-    """SWI-Prolog's 90209 as (9, 2, 9)."""
+    """Return a version number of SWI-Prolog in parts: for example 90209 becomes (9, 2, 9)."""
     return number // 10_000, number // 100 % 100, number % 100
 
 
