@@ -38,6 +38,8 @@ _UNTOUCHED = frozenset(
     }
 )
 """Words whose values no wire renames or rewrites."""
+_LONGEST_NAME = 256
+"""Characters of a property's name that one look is for; no wire takes a longer one."""
 _DEPTH = 32
 """Levels below which one look is no longer enough."""
 _MAPPING = (dict, Mapping)
@@ -297,10 +299,14 @@ def _is_taken(schema: Any, limits: WireLimits, depth: int) -> bool:
     """Whether a wire surely takes a schema unchanged. ``False`` means that it has to be looked at in full."""
     if type(schema) is bool:
         return True
-    if type(schema) is not dict or depth > _DEPTH or (limits.array_items and _lacks_items(schema)):
+    if type(schema) is not dict or depth > _DEPTH:
         return False
     for word, value in schema.items():
         if word in _UNTOUCHED:
+            if value == "array" and word == "type" and limits.array_items and "items" not in schema:
+                return False
+            if type(value) is list and word == "type" and "array" in value and limits.array_items:
+                return False
             continue
         if word == "properties":
             if type(value) is not dict or not _are_legal(value, limits):
@@ -310,25 +316,31 @@ def _is_taken(schema: Any, limits: WireLimits, depth: int) -> bool:
             if type(value) is not list or not _are_legal(value, limits):
                 return False
             continue
+        elif word == "items" or word == "additionalProperties":
+            parts = (value,)
         elif word in _LISTED and type(value) is list:
             parts = value
-        elif word in ("items", "additionalProperties"):
-            parts = (value,)
         else:
             return False
-        if not all(_is_taken(part, limits, depth + 1) for part in parts):
-            return False
+        for part in parts:
+            if not _is_taken(part, limits, depth + 1):
+                return False
     return True
-
-
-def _lacks_items(schema: dict[str, Any]) -> bool:
-    return "items" not in schema and "type" in schema and "array" in _types(schema)
 
 
 def _are_legal(names: Iterable[Any], limits: WireLimits) -> bool:
     """Whether a wire takes all these names of properties."""
     legal = limits.property_key
-    return legal is None or all(type(name) is str and legal.fullmatch(name) for name in names)
+    if legal is not None:
+        for name in names:
+            if type(name) is not str or len(name) > _LONGEST_NAME or not _is_legal(legal, name):
+                return False
+    return True
+
+
+@lru_cache(maxsize=65_536)
+def _is_legal(legal: re.Pattern[str], name: str) -> bool:
+    return legal.fullmatch(name) is not None
 
 
 class _Refused(Exception):
