@@ -1,8 +1,7 @@
-"""Commands of the host: records that say which role and skills a delegated task carries.
+"""Commands of the host: records of the role and the skills that a delegated task carries.
 
-A delegation is a reference to such a record, by id and fingerprint. It is looked up each time, and fails closed: a
-record that is unknown, was changed, or does not say everything delegates nothing. Whatever it carries is data; it
-grants nothing.
+A delegation refers to a record by id and fingerprint. The record is looked up each time. An unknown, changed or
+incomplete record delegates nothing. The data of a delegation grants no right.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ FINGERPRINT = 64
 class Command(Noun):
     """One command of the host.
 
-    ``id`` is what it is called in references, ``text`` what it asks for in the host's words, ``trigger`` what a user
-    types for it (``/review``), ``role`` whose part the delegated task plays, and ``skills`` are the ids of skills that
-    belong to it, each once.
+    ``id`` is its name in references, for example ``review/v1``. ``text`` is the request in the host's words.
+    ``trigger`` is the word that a user types (``/review``). ``role`` is the role of the delegated task. ``skills`` are
+    ids of skills, each once.
     """
 
     id: str = Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_./:-]+$")
@@ -48,12 +47,12 @@ class Command(Noun):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over every field."""
+        """SHA-256 over all fields."""
         return digest_of(plain(self))
 
 
 class Delegation(Noun):
-    """What a delegated task carries, as inert data. Only ``Commands.delegation`` makes one."""
+    """The data of a delegated task, which is inert. Only ``Commands.delegation`` makes one."""
 
     command: str
     fingerprint: str
@@ -63,9 +62,9 @@ class Delegation(Noun):
 
 
 class Commands:
-    """The host's commands. Never changes; a host that has others makes another one.
+    """The host's commands. The collection never changes.
 
-    Raises: DelegationError ``ambiguous_command`` where two records have one id.
+    Raises: DelegationError ``ambiguous_command`` for two records with one id.
     """
 
     def __init__(self, records: Iterable[Command] = ()) -> None:
@@ -83,7 +82,7 @@ class Commands:
         return len(self._records)
 
     def triggered(self, text: str) -> Command:
-        """The command whose trigger a text begins with.
+        """Return the command with the first word of a text as its trigger.
 
         Raises: DelegationError ``unknown_command``, ``ambiguous_command``.
         """
@@ -100,10 +99,10 @@ class Commands:
         return found[0]
 
     def delegation(self, id: Any, fingerprint: Any) -> Delegation:
-        """What the command of this id carries, if it still is the one of this fingerprint.
+        """Return the data of the command with this id, if its fingerprint is equal.
 
-        Raises: DelegationError: ``incomplete_command`` where the reference or the record does not say everything,
-        ``unknown_command``, ``changed_command``.
+        Raises: DelegationError ``unknown_command``, ``changed_command``; ``incomplete_command`` for a reference or a
+        record with a missing part.
         """
         if not isinstance(id, str) or not isinstance(fingerprint, str) or not id or len(fingerprint) != FINGERPRINT:
             raise DelegationError("incomplete_command", "a reference needs a command's id and its whole fingerprint")

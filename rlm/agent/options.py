@@ -1,4 +1,4 @@
-"""What the host decides about a run, in one frozen noun. A child inherits it whole."""
+"""The host's options of a run, in one frozen model. Children inherit all of them."""
 
 from __future__ import annotations
 
@@ -33,44 +33,52 @@ OLD_NAMES = {
     "timeout": "budget={'time_limit': ...}",
     "time_limit": "budget={'time_limit': ...}",
 }
-"""Names that people write, and what they mean here."""
+"""Names from other libraries, and the option to write here."""
 
-SAME = {"prompt_catalog": "catalog", "skill_mode": "skills"}
-"""Further spellings of an option."""
+ALIASES = {"prompt_catalog": "catalog", "skill_mode": "skills"}
+"""Other spellings of an option."""
 
 
 EVIDENCE = ("signals", "needs", "sensors", "sensor", "history", "admitted", "retained")
-"""What of ``rlm.compile`` can be given for a run; all else in a compile is the run's own."""
+"""Options of ``rlm.compile`` that a run accepts; the run sets the others itself."""
 
 
 class Options(Noun):
-    """The host's word on a run.
+    """The host's options of a run.
 
     Args:
-        model: who plans and answers: a model string (``rlm.providers.resolve``) or a provider.
-        planner_model, leaf_model: another one for planners (root and children) or for ``model`` steps.
-        tools: functions and tools; they are registered, and shown where the rules say so.
-        tool_registry: as ``tools``, a registry that the host keeps.
-        bindings: tools by name that plans of the host can call; no model ever sees one.
-        catalog: the host's catalog, used as it is; without one a catalog of ``tools`` is made and destroyed.
-        policy: the host's policy. ``prompt_compile_mode`` replaces its mode; ``prompt_compile_options`` are further
-            options of ``rlm.compile``: those in ``EVIDENCE``.
-        signals: evidence for every compile; ``needs``: for the first one.
-        sensor: what scores the units of every request of the tree (``rlm.Sensor()``): by the user's text, and by what
-            a model needs; a child's task is such a need.
-        skills: ``"on"`` (the bundled four), ``"off"``, or a profile; ``disable``: names to leave out.
-        child_policy: what children may do: at most what this run may.
-        budget: what the whole tree may take.
-        instruction: the host's own words, pinned in every request of the tree. ``instruction_files`` likewise
-            (``AGENTS.md``): files of the host.
-        schema: a JSON Schema that the final value must follow.
-        authority, approve: who allows an effect (``rlm.tools``).
-        prices: USD by model. ``retry``: patience with a provider.
-        cancel: a ``CancelToken``; cancelling it ends the run with what there is.
-        trace: a ``*.jsonl`` file. ``redact`` is called with the text of every body before it is stored.
-        on_event: called with every event of the trace, as it happens.
-        max_repairs: how often in a row a reply that is no plan is sent back.
-        temperature, seed: for every request.
+        model: the model for plans and answers: a model string (``rlm.providers.resolve``) or a provider.
+        planner_model: another model for planners, that is for the root and its children.
+        leaf_model: another model for ``model`` steps.
+        tools: functions and tools. They are registered, and the rules decide which a request shows.
+        tool_registry: a registry of the host, in addition to ``tools``.
+        bindings: tools by name that plans of the host can call and no request shows.
+        catalog: the host's catalog. Without one a catalog of ``tools`` is made for the run.
+        policy: the host's policy.
+        prompt_compile_mode: replaces the mode of the policy.
+        prompt_compile_options: further options of ``rlm.compile``, out of ``EVIDENCE``.
+        signals: evidence for every compile.
+        needs: evidence for the first compile.
+        sensor: scores the units for every request of the tree (``rlm.Sensor()``), by the user's text and by the needs
+            of models. A child's task is such a need.
+        skills: ``"on"`` (the bundled four), ``"off"``, or a profile.
+        disable: names of skills to leave out.
+        child_policy: the policy of children; at most the rights of the run's policy.
+        budget: the caps for the whole tree, for example ``{"max_model_calls": 20, "time_limit": 60}``.
+        instruction: the host's own instructions, pinned in every request of the tree.
+        instruction_files: files with such instructions, for example ``AGENTS.md``.
+        schema: a JSON Schema for the final value.
+        authority: decides about effects of tools (``rlm.tools``).
+        approve: allows or denies single effects, for example by asking a person (``rlm.tools``).
+        prices: prices in USD by model.
+        retry: the retries of requests.
+        cancel: a ``CancelToken``; it ends the run with the values bound so far.
+        trace: a ``*.jsonl`` file.
+        redact: called with the text of every body before it is stored.
+        on_event: called with every event of the trace as it happens.
+        max_repairs: how often in a row an invalid reply is returned for correction.
+        temperature: the temperature of every request.
+        seed: the seed of every request.
     """
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -108,27 +116,27 @@ class Options(Noun):
     seed: int | None = None
 
     @classmethod
-    def of(cls, **given: Any) -> Options:
-        """Options from what a caller wrote.
+    def of(cls, **arguments: Any) -> Options:
+        """Return the options from keyword arguments.
 
         Raises: ConfigurationError ``unknown_option`` with the right spelling; ``invalid_prompt_compile_mode``.
         """
-        for old, new in SAME.items():
-            if old in given:
-                if new in given:
+        for old, new in ALIASES.items():
+            if old in arguments:
+                if new in arguments:
                     raise ConfigurationError("invalid_option", f"{old} and {new} are the same option: write one")
-                given[new] = given.pop(old)
-        for name in given:
+                arguments[new] = arguments.pop(old)
+        for name in arguments:
             if name not in field_names(cls):
                 hint = f"; it is called {OLD_NAMES[name]} here" if name in OLD_NAMES else ""
                 hint = f"; a {KEY_HINT}" if name == "api_key" else hint
-                known = [*field_names(cls), *SAME, "query", "context"]
+                known = [*field_names(cls), *ALIASES, "query", "context"]
                 raise ConfigurationError(
                     "unknown_option",
                     f"a completion has no option {name!r}{hint or did_you_mean(name, known)}",
                     {"option": name},
                 )
-        return cls(**{name: value for name, value in given.items() if value is not None})
+        return cls(**{name: value for name, value in arguments.items() if value is not None})
 
     @pydantic.field_validator("budget", mode="before")
     @classmethod
@@ -211,23 +219,23 @@ class Options(Noun):
 
     @property
     def first_needs(self) -> tuple[str, ...]:
-        """What the host says is needed, for the first compile."""
+        """The needs of the first compile."""
         return (*self.needs, *self.prompt_compile_options.get("needs", ()))
 
     @property
     def compile_options(self) -> dict[str, Any]:
-        """Further options of every compile, but for the sensor."""
+        """The further options of every compile, without the sensor."""
         options = {name: value for name, value in self.prompt_compile_options.items() if name != "sensor"}
         return {**options, **({"signals": dict(self.signals)} if self.signals else {})}
 
     @property
     def effective_sensor(self) -> Sensor | None:
-        """The sensor of every compile, wherever it was given."""
+        """The sensor of every compile, from either option."""
         return self.sensor if self.sensor is not None else self.prompt_compile_options.get("sensor")
 
     @property
     def effective_policy(self) -> Policy:
-        """The policy with the mode that was asked for. Raises: ConfigurationError ``invalid_prompt_compile_mode``."""
+        """The policy with the selected mode. Raises: ConfigurationError ``invalid_prompt_compile_mode``."""
         policy = self.policy or Policy()
         if self.prompt_compile_mode is None or self.prompt_compile_mode == policy.mode:
             return policy

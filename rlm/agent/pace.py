@@ -1,4 +1,5 @@
-"""The steps of an agent's plans: taken from the ledger, and in a replay as far as the recorded run came."""
+"""The steps of an agent's plans: counted in the run budget, and stopped in a replay where the recorded run was
+stopped."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class AgentPace(Pace):
-    """The pace of one plan of an agent.
+    """Counts the steps of one plan of an agent.
 
     Args:
-        call: names the plan within the run: the agent and its turn.
+        call: the name of the plan within the run, from the agent and its turn.
     """
 
     def __init__(self, run: Run, run_budget: RunBudget, call: str) -> None:
@@ -36,7 +37,7 @@ class AgentPace(Pace):
             self._run.replay.record_progress()
 
     def refusal(self) -> RlmError:
-        """The error that names ``max_steps`` as used up."""
+        """Return the error for a used up ``max_steps``."""
         return self._run_budget.no_steps()
 
     def stopped(self, state: PlanState, problem: RlmError | None) -> None:

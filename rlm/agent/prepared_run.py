@@ -1,4 +1,4 @@
-"""A run made ready: the options of the host are checked here, before anything is sent."""
+"""Prepare a run: check the host's options before anything is sent."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlm.agent.options import Options
+from rlm.agent.requests import ModelEndpoint, model_endpoint
 from rlm.agent.roles import instruction_units
-from rlm.agent.run import ModelEndpoint, endpoint_of
 from rlm.agent.toolbox import Toolbox, registered
 from rlm.catalog.catalog import Catalog
 from rlm.context.context import Context
@@ -24,7 +24,7 @@ from rlm.trace.replay import Replay
 
 @dataclass
 class PreparedRun:
-    """The query, the contexts and the options of a run, checked."""
+    """The checked query, contexts and options of a run."""
 
     query: str
     contexts: Mapping[str, Context]
@@ -45,15 +45,15 @@ def prepare(query: str, context: Any, options: Options, *, planned: bool) -> Pre
         raise ConfigurationError("invalid_option", "cancel: a CancelToken is wanted, rlm.CancelToken()")
     _check_evidence(query, options)
     catalog = options.catalog
-    given = registered(options.tools, options.tool_registry)
-    ids = {tool.id for tool in given}
-    known = () if catalog is None else tuple(tool for tool in catalog.registry if tool.id not in ids)
-    toolbox = Toolbox((*given, *known), options.bindings)
+    tools = registered(options.tools, options.tool_registry)
+    ids = {tool.id for tool in tools}
+    catalog_tools = () if catalog is None else tuple(tool for tool in catalog.registry if tool.id not in ids)
+    toolbox = Toolbox((*tools, *catalog_tools), options.bindings)
     extra_pinned = (
         *pinned_units(Profile.of(options.skills, disable=options.disable)),
         *instruction_units(options.instruction, options.instruction_files),
     )
-    said = {} if options.authority is None else {"authority": options.authority}
+    authority = {} if options.authority is None else {"authority": options.authority}
     planner, leaf = _endpoints(options, planned=planned)
     contexts = {} if context is None else Context.named_of(context)
     return PreparedRun(
@@ -62,17 +62,16 @@ def prepare(query: str, context: Any, options: Options, *, planned: bool) -> Pre
         options=options,
         toolbox=toolbox,
         extra_pinned=extra_pinned,
-        grant=Grant.of(policy, approve=options.approve, **said).begun(),
+        grant=Grant.of(policy, approve=options.approve, **authority).begun(),
         planner=planner,
         leaf=leaf,
-        catalog=_ephemeral(toolbox) if catalog is None else catalog,
+        catalog=_own_catalog(toolbox) if catalog is None else catalog,
         owns_catalog=catalog is None,
     )
 
 
 def _check_evidence(query: str, options: Options) -> None:
-    """Raises: ConfigurationError for what no compile would take, for a sensor that could say nothing, and for a
-    ``schema`` that is none."""
+    """Check the evidence, the sensor and the ``schema`` of the options. Raises: ConfigurationError."""
     evidence = {name: value for name, value in options.compile_options.items() if name in CompileInput.model_fields}
     turn_of(query, (), **{**evidence, "needs": options.first_needs})
     if options.effective_sensor is not None:
@@ -83,7 +82,7 @@ def _check_evidence(query: str, options: Options) -> None:
         check_of(dict(options.output_schema), "schema")
 
 
-def _ephemeral(toolbox: Toolbox) -> Catalog:
+def _own_catalog(toolbox: Toolbox) -> Catalog:
     catalog = Catalog()
     try:
         catalog.add_tools(toolbox.registered)
@@ -94,16 +93,20 @@ def _ephemeral(toolbox: Toolbox) -> Catalog:
 
 
 def _endpoints(options: Options, *, planned: bool) -> tuple[ModelEndpoint | None, ModelEndpoint | None]:
-    """Who plans and who answers as a leaf. A plan of the host may do without a model."""
-    first = options.planner_model if options.planner_model is not None else options.model
-    second = options.leaf_model if options.leaf_model is not None else options.model
-    first = second if first is None else first
-    if first is None and planned:
+    """Return the models for planning and for leaves. A plan of the host may run without a model."""
+    planner_model = options.planner_model if options.planner_model is not None else options.model
+    leaf_model = options.leaf_model if options.leaf_model is not None else options.model
+    planner_model = leaf_model if planner_model is None else planner_model
+    if planner_model is None and planned:
         return None, None
-    planner = endpoint_of(first, options)
-    if second is None or second is first or (isinstance(second, str) and second == first):
+    planner = model_endpoint(planner_model, options)
+    if (
+        leaf_model is None
+        or leaf_model is planner_model
+        or (isinstance(leaf_model, str) and leaf_model == planner_model)
+    ):
         return planner, planner
-    return planner, endpoint_of(second, options)
+    return planner, model_endpoint(leaf_model, options)
 
 
 def check_query(query: Any) -> None:

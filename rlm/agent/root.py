@@ -1,4 +1,4 @@
-"""The root agent of a run: from a prepared run to its result."""
+"""Run the root agent: from a prepared run to its result."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 import anyio
 
 from rlm.agent.agent import Agent
-from rlm.agent.operations import current_agent
+from rlm.agent.agent_state import current_agent
 from rlm.agent.options import Options
 from rlm.agent.prepared_run import PreparedRun, check_query, prepare
-from rlm.agent.run import ModelEndpoint, Run
+from rlm.agent.requests import ModelEndpoint
+from rlm.agent.run import Run
 from rlm.boundary import boundary, error_from, host_code, keeps_its_meaning
 from rlm.context.store import Store
 from rlm.errors import RlmError, RunError
@@ -29,34 +30,34 @@ from rlm.trace.replay import ReplayBudget
 from rlm.trace.writer import Trace
 
 REPLAY_GRACE = 0.3
-"""Seconds that a replay may take longer than the recorded run was allowed to. It ends where that run was stopped, and
-by its own deadline only where it does not come there in time."""
+"""Seconds that a replay may last longer than the time limit of the recorded run. A replay normally ends where the
+recorded run ended; its own deadline is the last resort."""
 
 ENDED_FROM_OUTSIDE = frozenset({"timeout", "cancelled", "budget_exhausted", "max_iterations", "no_progress"})
 """Kinds of runtime errors after which a result is ``partial``: no part of the run failed."""
 
 
 def failed_completion(problem: RlmError) -> Completion:
-    """A completion that failed with ``problem``."""
+    """Return a failed Completion with ``problem``."""
     return Completion(status="failed", error=problem.to_dict())
 
 
-@boundary("completed", failed_completion)
-async def completed(query: str, options: Options) -> Completion:
-    """``acomplete`` with options that are checked already."""
+@boundary("complete_checked", failed_completion)
+async def complete_checked(query: str, options: Options) -> Completion:
+    """As ``acomplete``, with checked options."""
     check_query(query)
     return await run_prepared(prepare(query, None, options, planned=False), None)
 
 
 async def run_prepared(host: PreparedRun, plan: Mapping[str, Any] | None) -> Completion:
-    """Run, and give back what came of it; everything that the run made for itself is gone afterwards."""
+    """Run a prepared run and return its result; everything made for this run is removed afterwards."""
     started = anyio.current_time()
     trace: Trace | None = None
     try:
         agent = _root(host, _deadline(started, host))
         valid = None if plan is None else await agent.valid(plan)
         trace = agent.run.trace = Trace(host.options.trace, listener=host.options.on_event, redact=host.options.redact)
-        value, error = await _answered(agent, host, plan, valid)
+        value, error = await _answer_in_time(agent, host, plan, valid)
         return _result(agent, value, error, anyio.current_time() - started)
     finally:
         if trace is not None:
@@ -66,7 +67,7 @@ async def run_prepared(host: PreparedRun, plan: Mapping[str, Any] | None) -> Com
 
 
 def _deadline(started: float, host: PreparedRun) -> float:
-    """Absolute. A run that a handler asks for never outlives the run that the handler works for."""
+    """Return the absolute deadline. A run started by a handler never outlives the handler's run."""
     own, outer = started + host.options.budget.time_limit, current_agent.get()
     own += REPLAY_GRACE if host.replay is not None else 0.0
     return own if outer is None or outer.run.over else min(own, outer.deadline)
@@ -103,13 +104,13 @@ def _root(host: PreparedRun, deadline: float) -> Agent:
     )
 
 
-async def _answered(
-    agent: Agent, host: PreparedRun, said: Mapping[str, Any] | None, plan: ValidPlan | None
+async def _answer_in_time(
+    agent: Agent, host: PreparedRun, plan_data: Mapping[str, Any] | None, plan: ValidPlan | None
 ) -> tuple[Any, RlmError | None]:
-    """The value, or why there is none; by the deadline, and with nothing left running."""
+    """Return the value and None, or None and the error, at the latest at the deadline; nothing keeps running."""
     run, token, call = agent.run, agent.run.options.cancel, current.get()
     task = asyncio.current_task()
-    outer = CancelToken()  # ends with the tool call whose handler asks for this run, if one does
+    outer = CancelToken()  # cancelled with the tool call whose handler started this run, if any
     with (
         anyio.CancelScope(deadline=agent.deadline) as scope,
         outer.covers(scope),
@@ -117,8 +118,8 @@ async def _answered(
         nullcontext() if call is None else call.watched(outer.cancel),
     ):
         try:
-            record_run(run, host.query, host.contexts, said)
-            async with _open(run.planner), _open(run.leaf):
+            record_run(run, host.query, host.contexts, plan_data)
+            async with _opened(run.planner), _opened(run.leaf):
                 await record_contexts(run.trace, host.contexts)
                 value = await (agent.answer() if plan is None else agent.follow(plan))
                 if run.replay is not None:
@@ -133,16 +134,16 @@ async def _answered(
     if token is not None and token.cancelled:
         return None, RunError("cancelled", "the host cancelled the run")
     if outer.cancelled:
-        return None, RunError("cancelled", "the tool call that asked for this run is over")
-    limit, asker = run.options.budget.time_limit, current_agent.get()
-    if asker is not None and asker.deadline <= agent.deadline:
-        return None, RunError("timeout", "the deadline of the run that asked for this one has passed")
+        return None, RunError("cancelled", "the tool call that started this run is over")
+    limit, outer_agent = run.options.budget.time_limit, current_agent.get()
+    if outer_agent is not None and outer_agent.deadline <= agent.deadline:
+        return None, RunError("timeout", "the deadline of the run that started this one has passed")
     return None, RunError("timeout", f"the time limit of {limit:g} s was reached", {"time_limit": limit})
 
 
 @asynccontextmanager
-async def _open(endpoint: ModelEndpoint | None) -> AsyncIterator[None]:
-    """The provider's connections, kept from one request to the next. Raises: ProviderError ``provider_failed``."""
+async def _opened(endpoint: ModelEndpoint | None) -> AsyncIterator[None]:
+    """Keep the provider's connections open between requests. Raises: ProviderError ``provider_failed``."""
     if endpoint is None:
         yield
         return
@@ -167,7 +168,7 @@ def _result(agent: Agent, value: Any, error: RlmError | None, seconds: float) ->
     if error is not None:
         status = "partial" if isinstance(error, RunError) and error.kind in ENDED_FROM_OUTSIDE else "failed"
         value = next(reversed(bound.values()), None)
-    shown = run.catalog.units
+    units = run.catalog.units
     completion = Completion(
         status=status,
         value=value,
@@ -176,7 +177,7 @@ def _result(agent: Agent, value: Any, error: RlmError | None, seconds: float) ->
         usage=run.run_budget.spent(seconds),
         prompt_projection=agent.projection,
         findings=tuple(run.run_budget.findings),
-        executable_only=tuple(sorted(tool.id for tool in run.toolbox.all if tool.id not in shown)),
+        executable_only=tuple(sorted(tool.id for tool in run.toolbox.all if tool.id not in units)),
         abandoned=run.workers.abandoned,
         run=run.id,
         trace=None if trace.path is None else str(trace.path),

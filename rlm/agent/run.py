@@ -1,4 +1,4 @@
-"""One run: what all agents of a tree share, and the one way in which any of them sends a request."""
+"""One run: the state that all agents of a tree share, and the only way in which they send requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import random
 import secrets
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,19 +16,16 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from rlm.agent.options import Options
+from rlm.agent.requests import ModelEndpoint, RequestDraft, wire_takes
 from rlm.agent.roles import Role, agent_policy
 from rlm.agent.toolbox import Toolbox
 from rlm.boundary import host_code
 from rlm.catalog.catalog import Catalog
-from rlm.compiler.compile import compile as compiled_view
+from rlm.compiler.compile import compile as compile_view
 from rlm.compiler.tokens.token_counter import counter
 from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError
-from rlm.model.policy import Policy
 from rlm.model.unit import Unit
-from rlm.providers import resolve
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest
-from rlm.providers.openai_strict import has_object_root
-from rlm.providers.prices import Price, price_of
 from rlm.sending import gate
 from rlm.sending.charges import Bill
 from rlm.sending.gate import OutcomeCallback, RequestTerms, policy_for_window
@@ -42,49 +39,22 @@ if TYPE_CHECKING:
     from rlm.context.store import Store
     from rlm.trace.replay import Replay
 
-MOST_EARS = 8
-"""So many threads ask the sensor at the same time."""
+MOST_SENSOR_THREADS = 8
+"""Threads that compute sensor scores concurrently."""
 
-MOST_TOLD = 256
-"""Texts of which it is remembered what the sensor said."""
+MOST_SCORED_TEXTS = 256
+"""Texts whose sensor scores are cached."""
 
 MOST_WINDOW = 2**40
-"""Tokens: no model has so many; a provider that says more is mistaken."""
-
-
-@dataclass(frozen=True)
-class ModelEndpoint:
-    """A model that answers: its provider, and what it costs."""
-
-    provider: Provider
-    price: Price | None
-
-
-@dataclass(frozen=True)
-class RequestDraft:
-    """One request of an agent, before it is compiled.
-
-    ``call`` names it within the run, the same in every replay. ``extra_pinned`` are the units of its role, ``withheld``
-    the capabilities that it does not have.
-    """
-
-    call: str
-    role: Role
-    text: str
-    tail: Sequence[dict[str, str]]
-    extra_pinned: tuple[Unit, ...]
-    withheld: frozenset[str]
-    policy: Policy
-    run_budget: RunBudget
-    deadline: float
-    needs: tuple[str, ...] = ()
-    messages: Sequence[dict[str, str]] = ()
+"""Tokens: no model has such a large window; a provider that reports a larger one is wrong."""
 
 
 @dataclass
 class Run:
-    """What the agents of one tree share. Lives on one event loop. When it is ``over``, nothing is asked any more, not
-    even by a handler that was left behind."""
+    """The state that the agents of one tree share. It belongs to one event loop.
+
+    After the end of the run (``over``) no request is sent, also for a handler that still runs.
+    """
 
     options: Options
     catalog: Catalog
@@ -100,110 +70,120 @@ class Run:
     replay: Replay | None = None
     over: bool = False
     slots: anyio.CapacityLimiter = field(init=False)
-    ears: anyio.CapacityLimiter = field(init=False)
+    sensor_slots: anyio.CapacityLimiter = field(init=False)
     workers: Workers = field(init=False)
     loop: Any = field(default_factory=anyio.lowlevel.current_token)
     windows: dict[Provider, int | None] = field(default_factory=dict)
-    _told: dict[tuple[int, str, tuple[str, ...]], SensorScores] = field(default_factory=dict)
+    _known_scores: dict[tuple[int, str, tuple[str, ...]], SensorScores] = field(default_factory=dict)
     _places: dict[tuple[str, int], anyio.CapacityLimiter] = field(default_factory=dict)
-    _shared: dict[Hashable, _RunState] = field(default_factory=dict)
-    _begun: defaultdict[Hashable, anyio.Event] = field(default_factory=lambda: defaultdict(anyio.Event))
+    _shared: dict[Hashable, _SharedTask] = field(default_factory=dict)
+    _started: defaultdict[Hashable, anyio.Event] = field(default_factory=lambda: defaultdict(anyio.Event))
 
     def __post_init__(self) -> None:
         self.slots = anyio.CapacityLimiter(self.width)
-        self.ears = anyio.CapacityLimiter(MOST_EARS)  # who waits for vectors keeps no thread that others need
+        self.sensor_slots = anyio.CapacityLimiter(MOST_SENSOR_THREADS)  # leaves the default threads to other work
         self.workers = Workers(self.options.budget.max_concurrent_subcalls)
 
     @property
     def width(self) -> float:
-        """How much works at the same moment. In a replay nothing works; and who waits there for the end, as he did when
-        the recorded run was ended, must not keep a place from those who came further."""
+        """The number of slots for concurrent work.
+
+        A replay has no limit, because it does no work. A branch that blocks there until the end must not hold the slot
+        of another branch.
+        """
         return math.inf if self.replay is not None else self.options.budget.max_concurrent_subcalls
 
     @property
     def sensor(self) -> str | None:
-        """The name of the sensor with which every request is compiled."""
+        """The name of the sensor of every compile."""
         if self.replay is not None:
             return self.replay.sensor
         sensor = self.options.effective_sensor
         return None if sensor is None else sensor.name
 
     def endpoint(self, role: Role) -> ModelEndpoint:
-        """Who answers a request of this role. Raises: ConfigurationError ``no_model``."""
-        found = self.leaf if role in (Role.LEAF, Role.GUEST) else self.planner
-        if found is None:
+        """Return the model for a role. Raises: ConfigurationError ``no_model``."""
+        endpoint = self.leaf if role in (Role.LEAF, Role.HANDLER) else self.planner
+        if endpoint is None:
             raise ConfigurationError("no_model", "this run has no model: name one, model='openai:...'")
-        return found
+        return endpoint
 
-    def children(self, depth: int) -> anyio.CapacityLimiter:
-        """How many children of one depth work at the same moment. Each depth has its own places: who waits for a
-        child never keeps that child from starting."""
+    def child_slots(self, depth: int) -> anyio.CapacityLimiter:
+        """Return the limiter of concurrent children at one depth.
+
+        Each depth has its own slots. So an agent that waits for its child never holds the slot that the child needs.
+        """
         return self._limiter("children", depth)
 
-    def calls(self, depth: int) -> anyio.CapacityLimiter:
-        """Likewise, how many tools agents of one depth have at work."""
+    def call_slots(self, depth: int) -> anyio.CapacityLimiter:
+        """Return the limiter of concurrent tool calls of the agents at one depth."""
         return self._limiter("calls", depth)
 
     def _limiter(self, what: str, depth: int) -> anyio.CapacityLimiter:
         return self._places.setdefault((what, depth), anyio.CapacityLimiter(self.width))
 
-    def left(self, call: str, run_budget: RunBudget) -> dict[str, Any]:
-        """What may still be taken at this place of the run, by budget field. Who works side by side sees it in the
-        order of replies; so it is written down, and a replay goes by what was there then."""
-        found = run_budget.left() if self.replay is None else self.replay.left(call, run_budget.left())
-        self.trace.event("left", call=call, left=found)
-        return found
+    def record_left(self, call: str, run_budget: RunBudget) -> dict[str, Any]:
+        """Return the amounts left at this call, by budget field, and write them to the trace.
 
-    def spent(self, call: str, problem: RlmError) -> None:
-        """Write down what the ledger, or what it left, refused: who works side by side is refused in the order of
-        replies, so a replay goes by what was said then."""
+        Concurrent branches draw on the budget in the order of replies. A replay uses the recorded amounts.
+        """
+        left = run_budget.left() if self.replay is None else self.replay.left(call, run_budget.left())
+        self.trace.event("left", call=call, left=left)
+        return left
+
+    def record_refusal(self, call: str, problem: RlmError) -> None:
+        """Write a refusal of the budget to the trace.
+
+        Concurrent branches are refused in the order of replies. A replay uses the recorded refusals.
+        """
         if problem.kind in ("budget_exhausted", "max_iterations", "operation_not_allowed", "capability_missing"):
             self.trace.event("spent", call=call, error=problem.to_dict())
 
-    async def shared(self, key: Hashable, call: str, work: Callable[[], Awaitable[Any]]) -> Any:
-        """The value of ``work``, done once for each key: who comes later gets the value, and waits for it where it is
-        not there yet. A failure is shared with those who wait for it; what ended the first from outside (its deadline,
-        its budget) is nobody else's, and the next one does the work then.
+    async def share(self, key: Hashable, call: str, work: Callable[[], Awaitable[Any]]) -> Any:
+        """Return the value of ``work``, which runs once for each key.
 
-        The key says at which depth the work is done. Who waits is less deep, and holds no place that it needs: so
-        nobody waits in a circle. In a replay it is done by the ``call`` that did it then.
+        Later callers wait for the value. A failure is shared with the callers that wait for it. If the deadline or the
+        budget of the first caller ends the work, the next caller runs it again.
+
+        The key contains the depth of the work. A waiting caller is less deep, and holds no slot that the work needs, so
+        no circular wait is possible. In a replay the recorded ``call`` runs the work.
         """
         if self.replay is not None and self.replay.was_shared(call):
-            await self._begun[key].wait()
-        while (known := self._shared.get(key)) is not None:
+            await self._started[key].wait()
+        while (shared_task := self._shared.get(key)) is not None:
             self.trace.event("shared", call=call)
-            await known.done.wait()
-            if not known.ended_early:
-                return known.result()
-        mine = self._shared[key] = _RunState()
-        self._begun[key].set()
+            await shared_task.done.wait()
+            if not shared_task.ended_early:
+                return shared_task.result()
+        task = self._shared[key] = _SharedTask()
+        self._started[key].set()
         try:
-            mine.value = await work()
+            task.value = await work()
         except RlmError as problem:
-            mine.problem = problem
-            mine.ended_early = isinstance(problem, RunError) and problem.terminal
+            task.problem = problem
+            task.ended_early = isinstance(problem, RunError) and problem.terminal
         except BaseException:
-            mine.ended_early = True
+            task.ended_early = True
             raise
         finally:
-            if mine.ended_early or mine.problem is not None:
+            if task.ended_early or task.problem is not None:
                 del self._shared[key]
-            mine.done.set()
-        return mine.result()
+            task.done.set()
+        return task.result()
 
     # -- the one way to send ------------------------------------------------------------------------
 
-    async def compiled(self, draft: RequestDraft) -> CompiledContext:
-        """What a request shows. Raises: CompileError, BudgetError, ConfigurationError."""
+    async def compile(self, draft: RequestDraft) -> CompiledContext:
+        """Return the compiled context of a request. Raises: CompileError, BudgetError, ConfigurationError."""
         window = await self._window(self.endpoint(draft.role).provider)
-        there = self.catalog.units
-        extra_pinned = tuple(unit for unit in (*self.extra_pinned, *draft.extra_pinned) if unit.id not in there)
+        catalog_units = self.catalog.units
+        extra_pinned = tuple(unit for unit in (*self.extra_pinned, *draft.extra_pinned) if unit.id not in catalog_units)
         policy = policy_for_window(agent_policy(draft.policy, draft.withheld, extra_pinned), window)[0]
         options = {**self.options.compile_options, "needs": draft.needs}
         if self.sensor is not None:
-            options["sensors"] = {**dict(options.get("sensors") or {}), **await self._heard(draft)}
-        compiled = partial(
-            compiled_view,
+            options["sensors"] = {**dict(options.get("sensors") or {}), **await self._sensor_scores(draft)}
+        compile_draft = partial(
+            compile_view,
             self.catalog,
             draft.text,
             policy=policy,
@@ -213,38 +193,39 @@ class Run:
             tools="text",
             **options,
         )
-        return await anyio.to_thread.run_sync(compiled, abandon_on_cancel=True)  # a deadline does not wait for it
+        return await anyio.to_thread.run_sync(compile_draft, abandon_on_cancel=True)  # a deadline does not wait for it
 
-    async def _heard(self, draft: RequestDraft) -> SensorScores:
-        """What the sensor says of a request, which is written down: a replay has no sensor.
+    async def _sensor_scores(self, draft: RequestDraft) -> SensorScores:
+        """Return the sensor's scores for a request, and write them to the trace: a replay has no sensor.
 
-        Raises: ConfigurationError ``bad_embedder``; in a replay what was raised then, or RunError ``replay_differs``.
+        Raises: ConfigurationError ``bad_embedder``; in a replay the recorded error, or RunError ``replay_differs``.
         """
-        row: dict[str, Any] = {}  # as it stays where something ends the wait for the sensor
+        row: dict[str, Any] = {}  # stays empty if the wait for the sensor is cancelled
         try:
-            found = await (self._scores(draft) if self.replay is None else self.replay.sensor_scores(draft.call))
-            row = {"scores": self.trace.body(found)} if self.trace.active else {}
+            replay = self.replay
+            scores = await (self._compute_scores(draft) if replay is None else replay.sensor_scores(draft.call))
+            row = {"scores": self.trace.body(scores)} if self.trace.active else {}
         except RlmError as problem:
             row = {"error": problem.to_dict()}
             raise
         finally:
             self.trace.event("sensor", call=draft.call, **row)
-        return found
+        return scores
 
-    async def _scores(self, draft: RequestDraft) -> SensorScores:
-        """The same, asked of the sensor: in a thread, and once for the same words."""
+    async def _compute_scores(self, draft: RequestDraft) -> SensorScores:
+        """Return the sensor's scores, computed in a thread and cached by text."""
         sensor, key = self.options.effective_sensor, (self.catalog.revision, draft.text, draft.needs)
-        found = self._told.get(key)
-        if found is None and sensor is not None:
-            listen = partial(sensor_scores, sensor, self.catalog, draft.text, draft.needs)
-            found = await anyio.to_thread.run_sync(listen, abandon_on_cancel=True, limiter=self.ears)
-            if len(self._told) >= MOST_TOLD:
-                self._told.clear()
-            self._told[key] = found
-        return found or {}
+        scores = self._known_scores.get(key)
+        if scores is None and sensor is not None:
+            score = partial(sensor_scores, sensor, self.catalog, draft.text, draft.needs)
+            scores = await anyio.to_thread.run_sync(score, abandon_on_cancel=True, limiter=self.sensor_slots)
+            if len(self._known_scores) >= MOST_SCORED_TEXTS:
+                self._known_scores.clear()
+            self._known_scores[key] = scores
+        return scores or {}
 
     async def _window(self, provider: Provider) -> int | None:
-        """Tokens that a provider's model can hold; asked once in a run.
+        """Return the window of a provider's model in tokens; the provider is asked once in a run.
 
         Raises: ConfigurationError ``invalid_window``.
         """
@@ -252,20 +233,22 @@ class Run:
             with host_code(*gate.provider_failed(provider)):
                 window: Any = await provider.window()
             if window is not None and (not isinstance(window, int) or not 0 < window <= MOST_WINDOW):
-                raise ConfigurationError("invalid_window", f"{provider.name} says that its window is {window!r} tokens")
+                what = f"{provider.name} reports a window of {window!r} tokens; window() must return a whole number"
+                raise ConfigurationError("invalid_window", f"{what} from 1 to 2**40, or None")
             self.windows[provider] = window
         return self.windows[provider]
 
-    async def ask(
+    async def send(
         self, draft: RequestDraft, view: CompiledContext, schema: dict[str, Any] | None = None
     ) -> ProviderReply:
-        """Send what ``compiled`` gave, through the gate; where the provider can see to it, the reply follows
-        ``schema``.
+        """Send a compiled request through the gate and return the reply.
+
+        A provider that enforces schemas gets ``schema``.
 
         Raises: ProviderError, RunError ``budget_exhausted`` or ``timeout``, ConfigurationError.
         """
         endpoint = self.endpoint(draft.role)
-        enforced = schema if endpoint.provider.enforces_schema and _takes(endpoint.provider, schema) else None
+        enforced = schema if endpoint.provider.enforces_schema and wire_takes(endpoint.provider, schema) else None
         request = ProviderRequest(
             model=endpoint.provider.model,
             parts=view.messages("text"),
@@ -284,27 +267,27 @@ class Run:
             retry=self.options.retry,
             rng=self.rng,
             slots=self.slots,
-            attempt=self._attempt(draft, view, endpoint.provider),
+            attempt=self._attempt_recorder(draft, view, endpoint.provider),
         )
         try:
             if self.replay is not None:
                 await self.replay.begin_request(draft.call)
             return await gate.send(endpoint.provider, request, deadline=draft.deadline, terms=terms)
         except RunError as problem:
-            self.spent(draft.call, problem)
+            self.record_refusal(draft.call, problem)
             raise
         except ProviderError as problem:
             if problem.kind == "timeout" and problem.detail.get("source") == "deadline":
                 raise RunError("timeout", problem.message, problem.detail) from None
             raise
 
-    def _attempt(
+    def _attempt_recorder(
         self, draft: RequestDraft, view: CompiledContext, provider: Provider
     ) -> Callable[[ProviderRequest, bytes, Reservation], OutcomeCallback]:
-        """Records each attempt of a request, and what came of it."""
+        """Return the function that writes each attempt of a request, and its outcome, to the trace."""
         units = view.units
 
-        def begins(request: ProviderRequest, body: bytes, reservation: Reservation) -> OutcomeCallback:
+        def record_request(request: ProviderRequest, body: bytes, reservation: Reservation) -> OutcomeCallback:
             trace = self.trace
             key = request_key(request) if trace.keeps_bodies else ""
             digest = trace.body(body) if trace.active else ""
@@ -322,39 +305,39 @@ class Run:
                 units=[[id, units[id].digest[:16]] for id in view.active],
                 tools=len(view.callable),
                 reserved=[reservation.input_tokens, reservation.output_tokens],
-                left=_left(draft),
+                left=_left_row(draft),
             )
 
-            def ends(outcome: ProviderReply | RlmError, bill: Bill | None) -> None:
-                row: dict[str, Any] = {"call": draft.call, "request": key, **_billed(bill)}
+            def record_outcome(outcome: ProviderReply | RlmError, bill: Bill | None) -> None:
+                row: dict[str, Any] = {"call": draft.call, "request": key, **_bill_row(bill)}
                 if isinstance(outcome, RlmError):
                     trace.event("reply", **row, error=outcome.to_dict())
                     return
                 reply = outcome.model_dump(mode="json")
                 row["usage"] = reply.pop("usage")
                 row["body"] = trace.body(reply) if trace.active else ""
-                trace.event("reply", **row, left=_left(draft), cost_usd=self.run_budget.counted.cost_usd)
+                trace.event("reply", **row, left=_left_row(draft), cost_usd=self.run_budget.counted.cost_usd)
 
-            return ends
+            return record_outcome
 
-        return begins
+        return record_request
 
 
-def _billed(bill: Bill | None) -> dict[str, Any]:
-    """What was charged for a request, and what was not believed of its usage."""
+def _bill_row(bill: Bill | None) -> dict[str, Any]:
+    """Return the charged tokens and the findings of a bill, for the trace."""
     if bill is None:
         return {}
     return {"charged": bill.charged.model_dump(), **({"findings": bill.findings} if bill.findings else {})}
 
 
-def _left(draft: RequestDraft) -> dict[str, Any]:
-    """What may still be taken, by budget field."""
+def _left_row(draft: RequestDraft) -> dict[str, Any]:
+    """Return the amounts left by budget field, for the trace."""
     return {**draft.run_budget.left(), "time_limit": round(max(0.0, draft.deadline - anyio.current_time()), 3)}
 
 
 @dataclass
-class _RunState:
-    """A sub-task that several steps wait for."""
+class _SharedTask:
+    """A sub-task for which several steps wait."""
 
     done: anyio.Event = field(default_factory=anyio.Event)
     value: Any = None
@@ -365,27 +348,3 @@ class _RunState:
         if self.problem is not None:
             raise self.problem
         return self.value
-
-
-def endpoint_of(model: Any, options: Options) -> ModelEndpoint:
-    """The provider that a model names, with its price.
-
-    Raises: ConfigurationError ``unknown_model``, ``no_model``, ``no_price``; ProviderError where a local model is
-    not there.
-    """
-    if model is None:
-        raise ConfigurationError("no_model", "a completion needs a model: model='openai:...', or a provider")
-    provider = resolve(model)
-    price = price_of(provider, options.prices)
-    if price is None and options.budget.cost_is_capped:
-        raise ConfigurationError(
-            "no_price",
-            f"max_cost_usd needs a price for {provider.model!r}: prices={{{provider.model!r}: rlm.Price(...)}}",
-            {"model": provider.model},
-        )
-    return ModelEndpoint(provider, price)
-
-
-def _takes(provider: Provider, schema: Any) -> bool:
-    """Whether the wire takes the top of a reply's schema; where not, the prompt alone asks for it."""
-    return provider.wire != "openai" or has_object_root(schema)

@@ -1,7 +1,7 @@
-"""``rlm_subagent``: the one tool with which a model delegates. The host owns how long, with what and how much.
+"""``rlm_subagent``: the tool with which a model delegates a task to a child.
 
-A model says what it wants done and, at most, how many seconds it would like. Everything else (maximum, default,
-budget, policy, command) is the host's, fixed when the tool is made, and out of reach of any argument.
+The model sets the task, and at most a number of seconds. The host sets everything else when it makes the tool: maximum,
+default, budget, policy and command. No argument can change them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ import anyio.lowlevel
 import pydantic
 from pydantic import Field
 
-from rlm.agent.agent import SUBAGENT, Agent
-from rlm.agent.children import in_time, subagent
+from rlm.agent.agent_state import SUBAGENT, AgentState, current_agent
+from rlm.agent.children import answer_in_time, make_subagent
 from rlm.agent.commands import Commands, Delegation
-from rlm.agent.operations import current_agent
 from rlm.agent.options import Options
 from rlm.errors import ConfigurationError, RlmError, RunError, TimeoutPolicyError
 from rlm.model.arguments import mapping
@@ -55,8 +54,11 @@ Source = Literal["default", "model_request", "parent_bound"]
 
 
 class SubagentTimeouts(Noun):
-    """How long a subagent may take, in seconds. ``default`` None: the ``budget.time_limit`` of the tool's options,
-    else 30. A request above ``maximum`` is refused, never shortened; ``grace`` is for cleaning up afterwards."""
+    """The time limits of a subagent, in seconds.
+
+    ``default`` None stands for the ``budget.time_limit`` of the tool's options, else 30. A request above ``maximum`` is
+    refused, never shortened. ``grace`` is the time for cleaning up afterwards.
+    """
 
     default: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     maximum: float = Field(default=300.0, gt=0, allow_inf_nan=False)
@@ -77,7 +79,7 @@ class SubagentTimeouts(Noun):
 
 
 class Timeout(ResultModel):
-    """How long one call may take, and why."""
+    """The time limit of one call, and its source."""
 
     source: Source
     requested_seconds: float | None
@@ -85,15 +87,17 @@ class Timeout(ResultModel):
 
 
 class Correlation(ResultModel):
-    """Who called, and who was called: ids of agents; ``child`` is None where there never was one."""
+    """The ids of the calling agent and of its child; ``child`` is None if no child was started."""
 
     parent: str | None
     child: str | None
 
 
 class SubagentResult(ResultModel):
-    """What comes back from a subagent: ``value``, or ``error`` in the words of a completion. A child that ran out of
-    time or budget gives what it had bound as ``value`` beside the error."""
+    """The result of a subagent: ``value``, or ``error`` in the form of a Completion's error.
+
+    A child that used up its time or budget returns its last bound value as ``value`` beside the error.
+    """
 
     status: Literal["ok", "failed"]
     value: Any = None
@@ -104,28 +108,31 @@ class SubagentResult(ResultModel):
     delegation: Delegation | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON data, of type ``subagent_result`` or ``subagent_error``."""
+        """Return the result as JSON data of type ``subagent_result`` or ``subagent_error``."""
         kind = "subagent_result" if self.status == "ok" else "subagent_error"
         return {"type": kind, **self.model_dump(mode="json")}
 
 
-def resolved(requested: Any, timeouts: SubagentTimeouts, host_default: float, left: float) -> Timeout:
-    """How long a call may take: the one place where that is decided.
+def resolve_timeout(requested: Any, timeouts: SubagentTimeouts, host_default: float, left: float) -> Timeout:
+    """Return the time limit of one call. No other code decides it.
+
+    For example, with 30 seconds by default and 5 seconds until the enclosing deadline, a call without a request gets 5
+    seconds with the source ``parent_bound``.
 
     Args:
-        requested: what the model asked for; None for nothing.
-        host_default: seconds where nothing was asked for.
-        left: seconds until the enclosing deadline; infinity where there is none.
+        requested: the seconds that the model requested; None for none.
+        host_default: seconds for a call without a request.
+        left: seconds until the enclosing deadline; infinity without one.
 
-    Raises: TimeoutPolicyError ``invalid_timeout``, ``timeout_exceeds_maximum``; RunError ``timeout`` where none is
-    left.
+    Raises: TimeoutPolicyError ``invalid_timeout``, ``timeout_exceeds_maximum``; RunError ``timeout`` after the
+    enclosing deadline.
     """
-    said = _shown(requested)
-    detail = {"requested": said, "maximum": timeouts.maximum}
+    shown = _json_seconds(requested)
+    detail = {"requested": shown, "maximum": timeouts.maximum}
     if requested is not None and not 0 < requested < math.inf:
         raise TimeoutPolicyError("invalid_timeout", f"timeout_seconds must be more than 0, not {requested!r}", detail)
     if requested is not None and requested > timeouts.maximum:
-        what = f"timeout_seconds {'is' if said is None else f'{said:g} is'} above the maximum of {timeouts.maximum:g}"
+        what = f"timeout_seconds {'is' if shown is None else f'{shown:g} is'} above the maximum of {timeouts.maximum:g}"
         raise TimeoutPolicyError("timeout_exceeds_maximum", what, detail)
     if left <= 0:
         raise RunError("timeout", "the enclosing deadline has passed: a child would have no time", {"time_limit": 0})
@@ -147,25 +154,25 @@ def subagent_tool(
     subagent_timeout_max: float | None = None,
     subagent_timeout_grace: float | None = None,
 ) -> Tool:
-    """The tool ``rlm_subagent``, to be registered like any other.
+    """Return the tool ``rlm_subagent``, which is registered like any other.
 
     Args:
-        timeouts: how long; ``subagent_timeout_default``, ``_max`` and ``_grace`` are its fields by their other names.
-        child_policy: what a child may do: at most what its parent may.
-        options: options of ``complete`` for the child. Inside a run ``budget`` and ``authority`` count, both under
-            the parent's; model, catalog, tools and all else are the run's. What the budget does not say is the
+        timeouts: the time limits; ``subagent_timeout_default``, ``_max`` and ``_grace`` are other names of its fields.
+        child_policy: the child's policy; at most the rights of the parent's policy.
+        options: options of ``complete`` for the child. Inside a run only ``budget`` and ``authority`` count, both under
+            the parent's; model, catalog, tools and the rest are the run's. Caps that the budget does not set are the
             parent's; its ``max_recursion_depth`` counts from the child.
         commands: the host's commands.
-        command: the (id, fingerprint) of the one that this tool delegates for.
+        command: the (id, fingerprint) of the command that this tool delegates.
 
-    Raises: ConfigurationError for timeouts or options that cannot be.
+    Raises: ConfigurationError for invalid timeouts or options.
     """
     policy = _timeouts(timeouts, subagent_timeout_default, subagent_timeout_max, subagent_timeout_grace)
     base = Options.of(**mapping("options", options or {}))
-    if policy.default is None and base.budget.time_limit > policy.maximum and _says_time(base):
+    if policy.default is None and base.budget.time_limit > policy.maximum and _has_time_limit(base):
         raise ConfigurationError(
             "invalid_field",
-            f"the default of {_default_of(base):g} s is above the maximum of {policy.maximum:g} s",
+            f"the default of {_default_seconds(base):g} s is above the maximum of {policy.maximum:g} s",
             {"field": "default"},
         )
     if child_policy is not None and not isinstance(child_policy, Policy):
@@ -180,13 +187,13 @@ def subagent_tool(
         handler=_Handler(policy, child_policy, base, commands, command),
         time_limit=policy.maximum + policy.grace,
         max_result_bytes=16 * 1024 * 1024,
-        preflight=_nothing,
+        preflight=_no_preflight,
         preflight_enforces=("/properties/timeout_seconds/exclusiveMinimum",),
     )
 
 
 class _Handler:
-    """What the tool does. Frozen in all but name: concurrent calls share it and change nothing."""
+    """The handler of the tool. Concurrent calls share it, and it never changes."""
 
     def __init__(
         self,
@@ -203,27 +210,27 @@ class _Handler:
         parent = current_agent.get()
         if parent is None or parent.run.loop == anyio.lowlevel.current_token():
             return (await self._delegated(query, timeout_seconds, parent)).to_dict()
-        there = parent.run.loop.native_token  # a handler in a thread, with an event loop of its own
-        call = asyncio.run_coroutine_threadsafe(self._delegated(query, timeout_seconds, parent), there)
+        loop = parent.run.loop.native_token  # a handler in a thread, with an event loop of its own
+        call = asyncio.run_coroutine_threadsafe(self._delegated(query, timeout_seconds, parent), loop)
         return (await asyncio.wrap_future(call)).to_dict()
 
-    async def _delegated(self, query: str, requested: float | None, parent: Agent | None) -> SubagentResult:
-        """On the event loop of the parent's run."""
-        timeout, delegation = _asked(requested), None
+    async def _delegated(self, query: str, requested: float | None, parent: AgentState | None) -> SubagentResult:
+        """Delegate the task, on the event loop of the parent's run."""
+        timeout, delegation = _refused_timeout(requested), None
         try:
-            timeout = resolved(requested, self._timeouts, self._default, _left(parent))
+            timeout = resolve_timeout(requested, self._timeouts, self._default, _seconds_left(parent))
             delegation = self._delegation()
             budget = self._budget(timeout)
             if parent is None:
                 return await self._alone(query, budget, timeout, delegation)
-            carried = None if delegation is None else delegation.model_dump(mode="json")
-            child = subagent(
-                parent, query, budget, self._child_policy, authority=self._base.authority, delegation=carried
+            delegation_data = None if delegation is None else delegation.model_dump(mode="json")
+            child = make_subagent(
+                parent, query, budget, self._child_policy, authority=self._base.authority, delegation=delegation_data
             )
         except RlmError as problem:
             return _refused(problem, timeout, None if parent is None else parent.id, delegation)
-        child.note("delegated", parent=parent.id, delegation=carried, timeout=timeout.model_dump(mode="json"))
-        value, error = await in_time(parent, child)
+        child.note("delegated", parent=parent.id, delegation=delegation_data, timeout=timeout.model_dump(mode="json"))
+        value, error = await answer_in_time(parent, child)
         return SubagentResult(
             status="ok" if error is None else "failed",
             value=value,
@@ -236,7 +243,7 @@ class _Handler:
 
     @property
     def _default(self) -> float:
-        return self._timeouts.default if self._timeouts.default is not None else _default_of(self._base)
+        return self._timeouts.default if self._timeouts.default is not None else _default_seconds(self._base)
 
     def _delegation(self) -> Delegation | None:
         if self._command is None or self._commands is None:
@@ -244,60 +251,62 @@ class _Handler:
         return self._commands.delegation(*self._command)
 
     def _budget(self, timeout: Timeout) -> Budget:
-        """The host's budget with this call's time and nothing else changed."""
+        """Return the host's budget with the time limit of this call."""
         return self._base.budget.model_copy(update={"time_limit": timeout.effective_seconds})
 
-    async def _alone(self, query: str, budget: Budget, lasts: Timeout, delegation: Delegation | None) -> SubagentResult:
-        """A completion of its own, where the tool is called outside of a run."""
-        from rlm.agent.root import completed
+    async def _alone(self, query: str, budget: Budget, limit: Timeout, delegation: Delegation | None) -> SubagentResult:
+        """Run the task as a completion of its own, for a call outside of a run."""
+        from rlm.agent.root import complete_checked
 
         policy = {} if self._child_policy is None else {"policy": self._child_policy}
-        done: Completion = await completed(query, self._base.model_copy(update={"budget": budget, **policy}))
+        completion: Completion = await complete_checked(
+            query, self._base.model_copy(update={"budget": budget, **policy})
+        )
         return SubagentResult(
-            status="ok" if done.status == "ok" else "failed",
-            value=done.value,
-            error=done.error,
-            usage=done.usage,
-            timeout=lasts,
-            correlation=Correlation(parent=None, child=done.run),
+            status="ok" if completion.status == "ok" else "failed",
+            value=completion.value,
+            error=completion.error,
+            usage=completion.usage,
+            timeout=limit,
+            correlation=Correlation(parent=None, child=completion.run),
             delegation=delegation,
         )
 
 
 def _timeouts(
-    given: SubagentTimeouts | Mapping[str, Any] | None, default: Any, maximum: Any, grace: Any
+    timeouts: SubagentTimeouts | Mapping[str, Any] | None, default: Any, maximum: Any, grace: Any
 ) -> SubagentTimeouts:
     named = {"default": default, "maximum": maximum, "grace": grace}
     named = {name: value for name, value in named.items() if value is not None}
-    if isinstance(given, SubagentTimeouts):
-        return given.model_copy(update=named)
-    return SubagentTimeouts(**{**mapping("timeouts", given or {}, "SubagentTimeouts or a mapping"), **named})
+    if isinstance(timeouts, SubagentTimeouts):
+        return timeouts.model_copy(update=named)
+    return SubagentTimeouts(**{**mapping("timeouts", timeouts or {}, "SubagentTimeouts or a mapping"), **named})
 
 
-def _default_of(base: Options) -> float:
-    return base.budget.time_limit if _says_time(base) else DEFAULT_SECONDS
+def _default_seconds(base: Options) -> float:
+    return base.budget.time_limit if _has_time_limit(base) else DEFAULT_SECONDS
 
 
-def _says_time(base: Options) -> bool:
+def _has_time_limit(base: Options) -> bool:
     return "time_limit" in base.budget.model_fields_set
 
 
-def _asked(requested: Any) -> Timeout:
-    """The timeout of a call that is refused: none."""
+def _refused_timeout(requested: Any) -> Timeout:
+    """Return the Timeout of a refused call, which has no effective seconds."""
     source: Source = "default" if requested is None else "model_request"
-    return Timeout(source=source, requested_seconds=_shown(requested), effective_seconds=None)
+    return Timeout(source=source, requested_seconds=_json_seconds(requested), effective_seconds=None)
 
 
-def _shown(requested: Any) -> float | None:
-    """What was asked for, as far as JSON can say it."""
+def _json_seconds(requested: Any) -> float | None:
+    """Return the requested seconds, or None for a number that JSON cannot express."""
     try:
         return requested if math.isfinite(requested) else None
     except (TypeError, OverflowError):
         return None
 
 
-def _left(parent: Agent | None) -> float:
-    """Seconds until the first deadline that encloses this call; infinity where there is none."""
+def _seconds_left(parent: AgentState | None) -> float:
+    """Return the seconds until the first enclosing deadline; infinity without one."""
     deadline = anyio.current_effective_deadline()
     return (deadline if parent is None else min(deadline, parent.deadline)) - anyio.current_time()
 
@@ -312,5 +321,5 @@ def _refused(problem: RlmError, timeout: Timeout, parent: str | None, delegation
     )
 
 
-async def _nothing(arguments: dict[str, Any]) -> None:
-    """The range of ``timeout_seconds`` is answered by the timeout policy, inside the envelope."""
+async def _no_preflight(arguments: dict[str, Any]) -> None:
+    """Check nothing: the handler checks the range of ``timeout_seconds`` and reports it in its result."""

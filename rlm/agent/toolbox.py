@@ -1,4 +1,4 @@
-"""Every tool that a run can execute: what the host registered, and what it bound for its own plans only."""
+"""The tools of a run: the registered tools of the host, and the tools bound for its own plans."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from rlm.tools.tool import Tool
 
 
 class Toolbox:
-    """Tools by every name that a plan may call them by: the id, the wire name, and a bare name that is one tool's.
+    """Tools by every name that a plan may use: the id, the wire name, and the bare name if only one tool has it.
 
     Args:
-        registered: tools that may be shown, where the catalog has their units.
-        bindings: tools by name that no request ever shows.
+        registered: tools that requests may show, if the catalog has their units.
+        bindings: tools by name that no request shows.
 
     Raises: ConfigurationError ``not_a_tool``, ``duplicate_tool``, ``invalid_schema``, ``not_importable``.
     """
 
     def __init__(self, registered: Iterable[Tool], bindings: Mapping[str, Any]) -> None:
         self.registered = tuple(registered)
-        self.bound = tuple(_named(name, item) for name, item in bindings.items())
+        self.bound = tuple(_bound_tool(name, item) for name, item in bindings.items())
         for id, times in Counter(tool.id for tool in self.all).items():
             if times > 1:
                 raise ConfigurationError("duplicate_tool", f"{id} is registered or bound twice", {"tool": id})
 
     @property
     def all(self) -> tuple[Tool, ...]:
-        """Everything that can be executed."""
+        """All tools that can be executed."""
         return (*self.registered, *self.bound)
 
     @cached_property
@@ -52,16 +52,16 @@ class Toolbox:
 
     @cached_property
     def schemas(self) -> dict[str, dict[str, Any]]:
-        """The JSON Schema that arguments are checked against, by every name: without what a preflight answers for."""
+        """The JSON Schema for the arguments, by every name, without the keywords that a preflight enforces."""
         return {name: enforced(tool.schema, tool.preflight_enforces, tool.id) for name, tool in self._by_name.items()}
 
     def checked(self, id: str, shown: dict[str, Any]) -> dict[str, Any]:
-        """The schema that a plan's arguments are checked against, where a request shows ``shown``."""
+        """Return the schema for a plan's arguments; ``shown`` is the schema in the request."""
         tool = self._by_name.get(id)
         return self.schemas[id] if tool is not None and tool.preflight_enforces else shown
 
-    def called(self, name: str) -> Tool:
-        """The tool of a name. Raises: ToolError ``unknown_tool``."""
+    def find(self, name: str) -> Tool:
+        """Return the tool of a name. Raises: ToolError ``unknown_tool``."""
         tool = self._by_name.get(name)
         if tool is None:
             hint = (
@@ -73,7 +73,8 @@ class Toolbox:
 
 
 def registered(tools: Iterable[Any], registry: Any) -> tuple[Tool, ...]:
-    """The tools of ``tools`` and of a host's registry. Raises: ConfigurationError ``not_a_registry`` and others."""
+    """Return the tools of ``tools`` and of a host's registry. Raises: ConfigurationError ``not_a_registry`` and
+    others."""
     found = list(Registry(tools))
     if registry is not None:
         if not isinstance(registry, Registry):
@@ -83,7 +84,7 @@ def registered(tools: Iterable[Any], registry: Any) -> tuple[Tool, ...]:
     return tuple(found)
 
 
-def _named(name: str, item: Any) -> Tool:
+def _bound_tool(name: str, item: Any) -> Tool:
     tool = as_tool(item)
     tool = tool if tool.name == name else replace(tool, name=name, server="", capability="")
     tool.check()

@@ -13,7 +13,8 @@ from typing import Any
 import anyio
 import anyio.from_thread
 
-from rlm.agent.operations import current_agent
+from rlm.agent.agent_state import current_agent
+from rlm.agent.operations import chat_in_run
 from rlm.boundary import boundary
 from rlm.errors import ConfigurationError, RunError
 from rlm.model.message import Message, conversation_of, only_text
@@ -52,7 +53,7 @@ async def achat(
     if agent is not None:
         if model is not None:
             raise ConfigurationError("model_of_the_run", "inside a run, requests go to the run's own model")
-        return await agent.chat(conversation)
+        return await chat_in_run(agent, conversation)
     if model is None:
         raise ConfigurationError("no_model", "chat needs a model: model='openai:...', or a provider")
     provider = resolve(model)

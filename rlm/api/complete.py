@@ -14,8 +14,8 @@ import anyio.to_thread
 
 from rlm.agent.options import Options
 from rlm.agent.prepared_run import PreparedRun, check_query, prepare
+from rlm.agent.requests import ModelEndpoint
 from rlm.agent.root import failed_completion, run_prepared
-from rlm.agent.run import ModelEndpoint
 from rlm.agent.toolbox import Toolbox
 from rlm.boundary import boundary
 from rlm.model.arguments import checked_path

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-from rlm.agent.operations import current_agent
+from rlm.agent.agent_state import current_agent
 from rlm.agent.options import Options
 from rlm.api.complete import acomplete
 from rlm.errors import AwaitTimeout, ConfigurationError, RunError

@@ -12,7 +12,7 @@ import pytest
 
 import rlm
 from rlm.agent.agent import Agent
-from rlm.agent.subagent import SubagentTimeouts, resolved
+from rlm.agent.subagent import SubagentTimeouts, resolve_timeout
 from rlm.errors import ConfigurationError, DelegationError, TimeoutPolicyError
 from rlm.providers.scripted import ScriptedProvider
 from rlm.tools.execute import execute
@@ -228,7 +228,7 @@ def test_t12_without_the_capability_there_is_no_child():
     [(None, 5, "parent_bound", 5), (20, 5, "parent_bound", 5), (3, 5, "model_request", 3), (None, 100, "default", 30)],
 )
 def test_t16_a_child_never_outlives_its_parent(requested, left, source, effective):
-    got = resolved(requested, SubagentTimeouts(), 30, left)
+    got = resolve_timeout(requested, SubagentTimeouts(), 30, left)
     assert (got.source, got.effective_seconds, got.requested_seconds) == (source, effective, requested)
 
 
@@ -256,7 +256,7 @@ def test_t16_the_parents_deadline_bounds_the_child_and_its_child(server):
 
 def test_a_request_above_the_maximum_is_never_shortened():
     with pytest.raises(TimeoutPolicyError):
-        resolved(301, SubagentTimeouts(), 30, math.inf)
+        resolve_timeout(301, SubagentTimeouts(), 30, math.inf)
 
 
 # -- children -----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 
 import rlm
 from rlm.agent.agent import Agent
-from rlm.agent.subagent import SubagentTimeouts, resolved
+from rlm.agent.subagent import SubagentTimeouts, resolve_timeout
 from rlm.providers.scripted import ScriptedProvider
 from rlm.trace.writer import Record
 from tests.runtime.actors import Cast, child, final, model, observe, part_of, parts, plan, provider, tool, var
@@ -91,7 +91,7 @@ def test_t16_without_a_run_the_callers_own_deadline_encloses_the_child():
 @pytest.mark.parametrize("left", [0, -1])
 def test_t16_without_time_there_is_no_child(left):
     with pytest.raises(rlm.errors.RunError) as raised:
-        resolved(None, SubagentTimeouts(), 30, left)
+        resolve_timeout(None, SubagentTimeouts(), 30, left)
     assert (raised.value.phase, raised.value.kind) == ("runtime", "timeout")
 
 

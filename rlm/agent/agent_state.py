@@ -1,0 +1,136 @@
+"""The state of an agent: its task, its rights, its budget, and the values that its plans bound.
+
+Operations and requests depend on this state only. The loop of an agent and its children are in ``rlm.agent.agent``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+from rlm.agent.roles import MODEL, RECURSE, REQUIRED_CAPABILITY, Role
+from rlm.agent.run import Run
+from rlm.context.store import Store
+from rlm.model.policy import Policy
+from rlm.plan import Execution, PromptText
+from rlm.sending.results import PromptProjection
+from rlm.sending.run_budget import RunBudget
+from rlm.tools.grant import Grant
+
+SUBAGENT = "rlm_subagent"
+"""The name of the tool that starts children. It is withheld from agents that must not have any."""
+
+AmountsLeft = Mapping[str, Any]
+"""The amounts left of a budget, by budget field."""
+
+
+@dataclass
+class AgentState(ABC):
+    """The state of one agent of a run.
+
+    ``deadline`` is an absolute time on the event loop's clock. ``lineage`` holds the digests of the agent's task and
+    of its ancestors' tasks. ``inputs`` are the values that plans name as ``{"input": ...}``; contexts are handles.
+    ``deepest`` is the depth at which an agent of this line has no children. ``delegation`` is the command of the host
+    that the task carries, as inert data. ``child_scopes`` are the cancel scopes of running subagents.
+    """
+
+    run: Run
+    id: str
+    task: str
+    store: Store
+    inputs: Mapping[str, Any]
+    policy: Policy
+    grant: Grant
+    run_budget: RunBudget
+    deadline: float
+    depth: int = 0
+    deepest: int = 0
+    lineage: tuple[str, ...] = ()
+    delegation: Mapping[str, Any] | None = None
+    bound: dict[str, Any] = field(default_factory=dict)
+    turn: int = 0
+    chats: int = 0
+    seconds: float = 0.0
+    execution: Execution | None = None
+    projection: PromptProjection | None = None
+    child_scopes: set[anyio.CancelScope] = field(default_factory=set)
+    child_counts: Counter[str] = field(default_factory=Counter)
+    result_counts: Counter[str] = field(default_factory=Counter)
+
+    @abstractmethod
+    async def child_answer(self, query: str, context: Any, plan: Mapping[str, Any] | None, *, call: str) -> Any:
+        """Let a child do a sub-task and return its value."""
+
+    @property
+    def role(self) -> Role:
+        """``planner`` for the root, ``child`` for every other agent."""
+        return Role.CHILD if self.depth else Role.PLANNER
+
+    @property
+    def withheld(self) -> frozenset[str]:
+        """The capabilities that the agent lacks now."""
+        return self.withheld_at(self.run_budget.left(), spare=0)
+
+    def withheld_at(self, left: AmountsLeft, *, spare: int) -> frozenset[str]:
+        """Return the capabilities that the agent lacks.
+
+        For example, an agent at its deepest level lacks ``runtime:recurse`` and the tool ``rlm_subagent``.
+
+        Args:
+            left: the amounts left of its budget.
+            spare: model calls in ``left`` that are already assigned.
+        """
+        withheld: set[str] = set()
+        if self.run.leaf is None:
+            withheld |= {RECURSE, MODEL}
+        if self.depth >= self.deepest:
+            withheld.add(RECURSE)
+        if left["max_model_calls"] <= spare:
+            withheld |= {RECURSE, MODEL}
+        if RECURSE in withheld:
+            withheld.add(f"tool:{SUBAGENT}")
+        if left["max_tool_calls"] <= 0:
+            withheld |= {"runtime:tool", "tool:*", "mcp_tool:*"}
+        if left["max_context_ops"] <= 0 or not self.store.handles:
+            withheld.add(REQUIRED_CAPABILITY["context"])
+        return frozenset(withheld)
+
+    def partial(self) -> dict[str, Any]:
+        """Return the values bound so far, with the finished items of a list that is still being made."""
+        if self.execution is None:
+            return dict(self.bound)
+        return {**self.bound, **self.execution.bindings(), **self.execution.unfinished()}
+
+    def narrowed(self, *policies: Policy | None) -> tuple[Policy, Grant]:
+        """Return a child's policy and grant: the agent's own, narrowed by each policy.
+
+        Raises: ConfigurationError ``wider_than_parent`` for a policy that allows more than remains.
+        """
+        policy, grant = self.policy, self.grant
+        for child in policies:
+            if child is not None:
+                fields = {name: getattr(child, name) for name in child.model_fields_set}
+                inherited = {name: getattr(policy, name) for name in policy.model_fields_set}
+                policy = policy.narrowed(Policy(**{**inherited, **fields}))
+                grant = grant.narrowed(capabilities=policy.capabilities)
+        return policy, grant
+
+    def note(self, event: str, **data: Any) -> None:
+        """Write an event about this agent to the trace."""
+        self.run.trace.event(event, agent=self.id, **data)
+
+
+current_agent: ContextVar[AgentState | None] = ContextVar("current_agent", default=None)
+"""The agent whose tool call runs the current handler of the host."""
+
+current_texts: ContextVar[tuple[PromptText, ...]] = ContextVar("current_texts", default=())
+"""The texts among the arguments of that tool call; each knows which of its parts are material."""
+
+current_budget: ContextVar[RunBudget | None] = ContextVar("current_budget", default=None)
+"""The run budget of that tool call, under the agent's own. The handler's requests and children draw on it."""

@@ -1,0 +1,70 @@
+"""The models that a run can ask, and its requests before they are compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rlm.agent.options import Options
+from rlm.agent.roles import Role
+from rlm.errors import ConfigurationError
+from rlm.model.policy import Policy
+from rlm.model.unit import Unit
+from rlm.providers import resolve
+from rlm.providers.base import Provider
+from rlm.providers.openai_strict import has_object_root
+from rlm.providers.prices import Price, price_of
+from rlm.sending.run_budget import RunBudget
+
+
+@dataclass(frozen=True)
+class ModelEndpoint:
+    """A model that can be asked: its provider, and its price."""
+
+    provider: Provider
+    price: Price | None
+
+
+@dataclass(frozen=True)
+class RequestDraft:
+    """A request of an agent before it is compiled.
+
+    ``call`` names the request within the run, equally in every replay. ``extra_pinned`` are the units of its role.
+    ``withheld`` are the capabilities that the agent lacks.
+    """
+
+    call: str
+    role: Role
+    text: str
+    tail: Sequence[dict[str, str]]
+    extra_pinned: tuple[Unit, ...]
+    withheld: frozenset[str]
+    policy: Policy
+    run_budget: RunBudget
+    deadline: float
+    needs: tuple[str, ...] = ()
+    messages: Sequence[dict[str, str]] = ()
+
+
+def model_endpoint(model: Any, options: Options) -> ModelEndpoint:
+    """Return the provider of a model, with its price.
+
+    Raises: ConfigurationError ``unknown_model``, ``no_model``, ``no_price``; ProviderError for a missing local model.
+    """
+    if model is None:
+        raise ConfigurationError("no_model", "a completion needs a model: model='openai:...', or a provider")
+    provider = resolve(model)
+    price = price_of(provider, options.prices)
+    if price is None and options.budget.cost_is_capped:
+        raise ConfigurationError(
+            "no_price",
+            f"max_cost_usd needs a price for {provider.model!r}: prices={{{provider.model!r}: rlm.Price(...)}}",
+            {"model": provider.model},
+        )
+    return ModelEndpoint(provider, price)
+
+
+def wire_takes(provider: Provider, schema: Any) -> bool:
+    """Whether the wire format accepts the top of a reply's schema; otherwise only the prompt asks for it."""
+    return provider.wire != "openai" or has_object_root(schema)
