@@ -22,6 +22,7 @@ EXAMPLES = (r"\b(for\sexample|e\.g\.|such\sas)\b", 1.5)
 PARTICIPLES = frozenset({"said", "given", "told", "heard", "asked", "wanted"})
 
 DONE: tuple[str, ...] = (
+    "agent",
     "api",
     "behaviour",
     "boundary",
