@@ -127,7 +127,7 @@ steps = st.lists(
 @given(steps, st.integers(0, 2000), st.booleans())
 def test_no_cap_is_ever_broken_by_what_keeps_to_its_limit(steps, cap, priced):
     """Whatever is reserved, settled and given back in whatever order: as long as replies keep to the limit that they
-    were sent with, no account goes over its cap, and what is spent is what was said."""
+    were sent with, no run budget goes over its cap, and what is spent is what was said."""
     price = Price(input_per_million=1000, output_per_million=2000) if priced else None
     root = RunBudget(Budget(max_total_tokens=cap, max_cost_usd=0.5, max_model_calls=20))
     child = root.child(Budget(max_total_tokens=cap // 2, max_cost_usd=0.5))

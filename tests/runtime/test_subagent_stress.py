@@ -153,7 +153,7 @@ def roots(monkeypatch: pytest.MonkeyPatch) -> list[Agent]:
 
 @pytest.fixture
 def run_budgets(monkeypatch: pytest.MonkeyPatch) -> list[RunBudget]:
-    """Every account but the roots'."""
+    """Every run budget but the roots'."""
     made: list[RunBudget] = []
     original = RunBudget.child
 
