@@ -187,7 +187,7 @@ class Operations:
             deadline=agent.deadline,
         )
         view = await self.run.compile(draft)
-        reply = await self.run.send(draft, view, schema)
+        reply = await self.run.send_draft(draft, view, schema)
         problem = unfinished(reply)
         if problem is not None:
             raise problem

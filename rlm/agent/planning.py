@@ -49,7 +49,7 @@ async def next_plan(agent: AgentState, conversation: Conversation, needs: tuple[
         agent.projection = PromptProjection(
             fingerprint=view.fingerprint, active_units=view.active, tool_count=len(view.callable)
         )
-        reply = await run.send(draft, view, plan_schema(frame))
+        reply = await run.send_draft(draft, view, plan_schema(frame))
         try:
             incomplete = unfinished(reply)
             if incomplete is not None:

@@ -238,7 +238,7 @@ class Run:
             self.windows[provider] = window
         return self.windows[provider]
 
-    async def send(
+    async def send_draft(
         self, draft: RequestDraft, view: CompiledContext, schema: dict[str, Any] | None = None
     ) -> ProviderReply:
         """Send a compiled request through the gate and return the reply.
