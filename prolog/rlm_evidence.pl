@@ -36,7 +36,7 @@ that many units have; they travel as plain `I-Score` pairs. All other kinds are 
 | sensor(Name)           | a scorer of the host, bounded in weight                            |
 | example(Text)          | the unit's example that is most like the text                      |
 | intent(Part)           | the unit is the best one for a part of the text (rlm_rank)         |
-| spared(View)           | strangers may not keep the unit out (rlm_spare)                    |
+| spared(View)           | third parties may not keep the unit out (rlm_fairness)             |
 
 The input is a dict: `text`, `needs`, `history` (last turn first), `signals` ([Name, Values]), `sensors`
 ([Name, Ids, Scores]), `floor`, `relative_floor`, `abstain`, and `words`: `null`, or the word scores that a scorer

@@ -247,7 +247,7 @@ say(Args, _{sentences: Sentences}) :-
 
 %!  sentence(+Reason:dict, -Sentence:atom) is det.
 %
-%   One line, with nothing in it that a terminal would obey, whatever a model or a stranger wrote.
+%   One line, with nothing in it that a terminal would obey, whatever a model or a third party wrote.
 
 sentence(Reason, Sentence) :-
     phrase(says(Reason.kind, Reason), Parts),
@@ -304,7 +304,7 @@ says(history, R) -->
 says(intent, R) -->
     [ 'it is the best for a part of the text, "' ], short(R.part), [ '" (' ], score(R.score), [ ')' ].
 says(spared, R) -->
-    [ 'strangers may not keep it out: ' ], without(R.origin), [ ' it counts ' ], score(R.score).
+    [ 'third parties may not keep it out: ' ], without(R.origin), [ ' it counts ' ], score(R.score).
 says(need, R) -->
     [ 'the model said it needs "' ], short(R.need), [ '" (' ], score(R.score), [ ')' ].
 says(sensor, R) -->

@@ -28,13 +28,13 @@ A host may add to the law, never take from it. Its policy is a Prolog file of or
     veto(mcp_tool(postgres, drop_table), Turn, 'tables are dropped by hand') :-
         \+ signal(Turn, change, approved).
 
-    % Strangers' servers stay out of incidents.
+    % Servers of third parties stay out of incidents.
     veto(Unit, Turn, Why) :-
         need(Turn, incident),
         kind(Unit, mcp_tool),
         trust(Turn, Unit, stranger),
         server(Unit, Server),
-        string_concat("no strangers in an incident: ", Server, Why).
+        string_concat("no third parties in an incident: ", Server, Why).
 
     % Who speaks of a release wants the release tools first.
     boost(tool(Name), Turn, 500, 'a release') :-

@@ -22,16 +22,16 @@
 :- use_module(library(aggregate), [aggregate_all/3]).
 :- use_module(library(lists), [member/2]).
 
-/** <module> Who a unit is from, and the catalog without somebody
+/** <module> The origin of a unit, and the catalog without one origin
 
-Units of the host have no origin. Those of strangers have the one that the host gave them: a server, a file, a scope of
-skills. A view is the catalog, or what would be left of it:
+Units of the host have no origin. Units of third parties have the origin that the host gave them: a server, a file, a
+scope of skills. A view is the catalog, or a part of it:
 
 | view            | units                                  |
 |-----------------|----------------------------------------|
 | all             | all                                    |
 | host            | the host's own                         |
-| without(Origin) | all but those of that stranger         |
+| without(Origin) | all but those of that third party      |
 
 `view(Who, Hidden, Size)` is one of these of which some units cannot be shown (rlm_hidden): they have their words, but
 do not count where units are counted.
@@ -67,8 +67,7 @@ origin_forget(M, I) :-
 
 %!  mixed(+Module, +View) is semidet.
 %
-%   Not all units that count in the view are from one place, and some are a stranger's: it could stand in somebody's
-%   way.
+%   Not all units that count in the view have one origin, and some are a third party's: it could suppress others.
 
 mixed(M, View) :-
     M:brought(Origin, _),
@@ -80,7 +79,7 @@ mixed(M, View) :-
 
 %!  several(+Module, +View) is semidet.
 %
-%   More than one stranger has units that count in the view.
+%   More than one third party has units that count in the view.
 
 several(M, View) :-
     origin_count(M, View, One, N1),
@@ -90,7 +89,7 @@ several(M, View) :-
     N2 > 0,
     !.
 
-%   origin_count(+M, +View, ?Origin, -N) is nondet: how many units of a stranger count in the view.
+%   origin_count(+M, +View, ?Origin, -N) is nondet: the number of a third party's units that count in the view.
 origin_count(M, View, Origin, N) :-
     M:brought(Origin, All),
     (   View = view(_, Hidden, _),
@@ -233,7 +232,7 @@ posted(without(Origin), M, T, I, W) :-
 
 %!  wordiest(+Module, +View, +Terms, -Origin) is semidet.
 %
-%   The stranger whose units have most of the terms altogether, as far as they count; of equals the first by name.
+%   The third party whose units have most of the terms altogether, as far as they count; of equals the first by name.
 
 wordiest(M, View, Terms, Origin) :-
     findall(O,

@@ -69,7 +69,7 @@ ids_scores([c(I, Score, _, _)|Ranked], M, View, Rank0, [Id|Ids], [Score|Scores],
     ids_scores(Ranked, M, View, Rank, Ids, Scores, Ranks).
 
 %   raised_rows(+Ranked, +M, +Active, -Rows): what moved a candidate that is not active, and is seen only beside the
-%   others: a name means it and no other, it is the best for a part of the text, strangers may not keep it out, or a
+%   others: a name means it and no other, it is the best for a part of the text, third parties may not keep it out, or a
 %   rule of the host said so. Its own evidence can be counted again.
 raised_rows([], _, _, []).
 raised_rows([c(I, _, _, Others)|Ranked], M, Active, Rows) :-

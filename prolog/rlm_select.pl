@@ -17,7 +17,7 @@
 :- use_module(rlm_named, [negated_units/3]).
 :- use_module(rlm_origin, [hidden_numbers/2, view/5, view_row/3]).
 :- use_module(rlm_reply, [error_reply/2, selection_reply/3]).
-:- use_module(rlm_spare, [ranked/7]).
+:- use_module(rlm_fairness, [ranked/7]).
 
 /** <module> The law
 

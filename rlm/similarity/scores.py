@@ -104,7 +104,7 @@ def nearest(
 def _scores_by_round(
     cosines: NDArray[np.float32], origins: NDArray[np.int64], usual: Usual
 ) -> Iterator[NDArray[np.float32]]:
-    """Yield scores against all units, then against subsets without third parties (``rlm_spare``).
+    """Yield scores against all units, then against subsets without third parties (``rlm_fairness``).
 
     So many similar units of one third party do not lower the scores of other origins.
     """

@@ -38,9 +38,9 @@ says_row(_{kind: lexical, score: 1200, words: []}, 'words of the text count 1.20
 says_row(_{kind: example, example: 'a stone', score: 700}, 'it is like its example "a stone" (0.70)').
 says_row(_{kind: history, turn: 2, score: 40}, 'words of 2 turns ago count 0.04').
 says_row(_{kind: intent, part: 'find it', score: 500}, 'it is the best for a part of the text, "find it" (0.50)').
-says_row(_{kind: spared, origin: x, score: 500}, 'strangers may not keep it out: without those of x it counts 0.50').
+says_row(_{kind: spared, origin: x, score: 500}, 'third parties may not keep it out: without those of x it counts 0.50').
 says_row(_{kind: spared, origin: '', score: 500},
-         'strangers may not keep it out: among the units of the host it counts 0.50').
+         'third parties may not keep it out: among the units of the host it counts 0.50').
 says_row(_{kind: need, need: 'a list', score: 300}, 'the model said it needs "a list" (0.30)').
 says_row(_{kind: sensor, sensor: ear, score: 3500}, 'sensor ear gives it 3.50').
 says_row(_{kind: boosted, by: 250, rule: 'boost(a)'}, 'a rule of the host moves it by 0.25: boost(a)').

@@ -31,8 +31,8 @@ test(example_on_a_quiet_turn, Decided == ['mcp_tool:postgres/drop_table'-'tables
     Decided = Vetoed-Needs.
 
 test(example_with_everything,
-     Vetoed-Needs-Ranked == [ 'mcp_tool:postgres/drop_table'-'no strangers in an incident: postgres',
-                              'mcp_tool:postgres/query'-'no strangers in an incident: postgres' ]
+     Vetoed-Needs-Ranked == [ 'mcp_tool:postgres/drop_table'-'no third parties in an incident: postgres',
+                              'mcp_tool:postgres/query'-'no third parties in an incident: postgres' ]
                           - [ 'tool:deploy'-'skill:checklist' ]
                           - [ 'tool:tag'-800-[e(boost('a release'), 500)], 'tool:git_diff'-700-[] ]) :-
     example(Text),

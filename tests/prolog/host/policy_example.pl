@@ -10,7 +10,7 @@ veto(Unit, Turn, Why) :-
     kind(Unit, mcp_tool),
     trust(Turn, Unit, stranger),
     server(Unit, Server),
-    string_concat("no strangers in an incident: ", Server, Why).
+    string_concat("no third parties in an incident: ", Server, Why).
 
 % Who speaks of a release wants the release tools first.
 boost(tool(Name), Turn, 500, 'a release') :-

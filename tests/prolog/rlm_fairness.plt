@@ -3,10 +3,10 @@
 :- use_module('../../prolog/rlm_catalog', [catalog_module/2]).
 :- use_module('../../prolog/rlm_index', [index_update/1]).
 :- use_module('../../prolog/rlm_origin', [view/5]).
-:- use_module('../../prolog/rlm_spare', []).
+:- use_module('../../prolog/rlm_fairness', []).
 :- use_module(units).
 
-:- begin_tests(rlm_spare).
+:- begin_tests(rlm_fairness).
 
 crowd(Origin, Text, N, Units) :-
     findall(Id-[origin(Origin), trust(stranger), capability(null), description(Text)],
@@ -103,7 +103,7 @@ turn_row([[], []], 5, []).
 turn_row([[1, 2], [2, 1]], 9, [1, 2]).
 
 test(rule_units_are_taken_in_turn, [forall(turn_row(Lists, Limit, Expected)), Is == Expected]) :-
-    rlm_spare:in_turn(Lists, Limit, t, First),
+    rlm_fairness:in_turn(Lists, Limit, t, First),
     assoc_to_keys(First, Is).
 
 %   views_of(+Units, -Views): of whom a catalog is looked at alone.
@@ -114,7 +114,7 @@ viewed(Views, Handle) :-
     catalog_module(Handle, M),
     index_update(M),
     view(M, all, 0, 0, All),
-    findall(Who, rlm_spare:viewed(M, All, 0, reading([], [], [water-1000]), null, [], Who), Views0),
+    findall(Who, rlm_fairness:viewed(M, All, 0, reading([], [], [water-1000]), null, [], Who), Views0),
     sort(Views0, Views).
 
 test(rule_where_the_host_has_no_units_its_view_is_none, Views == [without(a)]) :-
@@ -128,4 +128,4 @@ test(rule_the_views_are_of_the_host_and_without_the_wordiest, Views == [host, wi
     append([['tool:x'], As, Bs], Units),
     views_of(Units, Views).
 
-:- end_tests(rlm_spare).
+:- end_tests(rlm_fairness).

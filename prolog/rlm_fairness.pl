@@ -1,5 +1,5 @@
 :- encoding(utf8).
-:- module(rlm_spare,
+:- module(rlm_fairness,
           [ ranked/7              % +Module, +View, +Count, +Reading, +Evidence, -Ranked, -Floors
           ]).
 :- use_module(library(apply), [include/3]).
@@ -10,22 +10,22 @@
 :- use_module(rlm_origin, [counts/2, in_view/3, mixed/2, several/2, view/5, view_row/3, view_size/3, wordiest/4]).
 :- use_module(rlm_rank, [ranked_in/7]).
 
-/** <module> Strangers stand in nobody's way
+/** <module> Third parties must not suppress units of others
 
-What one stranger's units say makes no word common, raises no floor and takes no place for the units of others. So a
-unit is also looked at as if a stranger's had never been registered, and where its evidence suffices then, it suffices:
+The words of one third party's units make no word common, raise no floor and take no place for the units of others. So
+a unit is also judged as if another party's units had never been registered. If its evidence suffices then, it is kept:
 
-  - a unit of the host: as if there were no strangers;
-  - a stranger's: as if that other stranger were not there whose unit is the first of all, or whose units have most of
-    the text's words; the first twenty of these, for each of the one or two.
+  - a unit of the host: as if there were no third parties;
+  - a unit of a third party: as if one other third party were absent. That is the party of the first unit of all, and
+    the party whose units have most of the text's words. The first twenty units are kept, for each of the two.
 
-So no stranger keeps out a unit of the host, nor one stranger another's; and who is spared would be in without them.
-Ranks stay as they are: who is spared stands after those who need it not, and says so.
+So no third party suppresses a unit of the host or of another third party. Ranks stay as they are: a unit that is kept
+in this way stands after those that are kept anyway, and its reason says so.
 */
 
 %!  ranked(+Module, +View, +Count, +Reading, +Evidence, -Ranked, -Floors) is det.
 %
-%   The units whose evidence suffices, best first (rlm_rank), and after them those who are spared. `Evidence` is that of
+%   The units whose evidence suffices, best first (rlm_rank), and after them those that are spared. `Evidence` is that of
 %   all units, `View` is of all units, `Count` of which cannot be shown. Where there are more than the candidate limit
 %   takes, those who are first in a view of theirs come first.
 %
@@ -82,7 +82,7 @@ counting(Cs, View, Is) :-
     numbers(Cs, Js),
     include(counts(View), Js, Is).
 
-%   spared_limit(?View, ?N): in a view so many strangers' units are looked at: to show too many has its price too.
+%   spared_limit(?View, ?N): the most units of third parties that a view keeps; to show too many has a cost too.
 spared_limit(host, infinite).
 spared_limit(without(_), 20).
 
@@ -108,8 +108,8 @@ viewed(M, All, _, Reading, Words, Plain, without(Origin)) :-
     several(M, All),                      % without the one that there is, it is the host's view
     loudest(M, All, Reading, Words, Plain, Origin).
 
-%   loudest(+M, +All, +Reading, +Words, +Plain, -Origin) is nondet: the stranger who is first, and the one who says
-%   most, which a scorer outside has counted.
+%   loudest(+M, +All, +Reading, +Words, +Plain, -Origin) is nondet: the third party of the first unit, and the one with
+%   most of the words, which a scorer outside has counted.
 loudest(M, All, _, _, Plain, Origin) :-
     once(( member(c(I, _, _, _), Plain),
            M:origin(I, Origin),

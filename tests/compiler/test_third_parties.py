@@ -154,7 +154,7 @@ def test_who_is_spared_says_so_in_one_sentence() -> None:
     view = rlm.compile(crowded(), TEXT, policy=ANY)
     first, second, *_ = str(view.explain("tool:mail")).splitlines()
     assert first == "tool:mail is active, in its full form:"
-    assert re.fullmatch(r"  - strangers may not keep it out: among the units of the host it counts 1\.\d\d", second)
+    assert re.fullmatch(r"  - third parties may not keep it out: among the units of the host it counts 1\.\d\d", second)
     (first, *_) = view.explain("mcp_tool:shop/send").reasons
     assert first.to_dict() == {"kind": "spared", "origin": "evil", "score": first.data["score"]}
     assert "without those of evil it counts" in str(view.explain("mcp_tool:shop/send"))
