@@ -13,13 +13,6 @@ import pytest
 
 from tests.docs.rooms import PAGE, PICTURE, ROOT, picture, rooms_of_page
 
-KNOWN_CIRCLES: frozenset[frozenset[str]] = frozenset(
-    {
-        frozenset({"rlm.agent.agent", "rlm.agent.operations"}),
-    }
-)
-"""Circles that are still there. A circle that is gone leaves this list; none may join it."""
-
 Graph = Mapping[str, frozenset[str]]
 
 
@@ -60,8 +53,7 @@ def test_no_import_goes_upwards() -> None:
 
 def test_no_files_import_each_other_in_a_circle() -> None:
     found = {frozenset(circle) for circle in circles(imports_of(ROOT))}
-    assert found - KNOWN_CIRCLES == set(), "a new circle of files"
-    assert KNOWN_CIRCLES - found == set(), "these circles are gone: take them out of KNOWN_CIRCLES"
+    assert found == set(), "a circle of files"
 
 
 @pytest.mark.parametrize(
