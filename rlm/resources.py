@@ -6,6 +6,7 @@ In a checkout they are ``prolog/`` and ``skills/`` beside the package, in an ins
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from rlm.errors import ConfigurationError
@@ -23,6 +24,7 @@ def skills_dir() -> Path:
     return _folder("skills")
 
 
+@cache
 def _folder(name: str) -> Path:
     for folder in (_PACKAGE / f"_{name}", _PACKAGE.parent / name):
         if folder.is_dir():

@@ -34,10 +34,28 @@ def without_siblings(schema: Any) -> Any:
 
     Strict schemas take a ``$ref`` alone. A ``$ref`` that leads back to itself stays, and the schema is not strict.
     """
+    if not _has_sibling(schema):
+        return schema
     try:
         return _inlined(schema, schema, ())
     except RecursionError:
         return schema
+
+
+def _has_sibling(schema: Any) -> bool:
+    """Whether any ``$ref`` has a keyword beside it. Most schemas have none, and need no copy."""
+    parts = [schema]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, dict):
+            if len(part) > 1 and "$ref" in part:
+                return True
+            parts += part.values()
+        elif isinstance(part, list):
+            parts += part
+        elif isinstance(part, Mapping):  # another kind of mapping: copied into plain dicts
+            return True
+    return False
 
 
 def _inlined(value: Any, root: Any, above: tuple[str, ...]) -> Any:

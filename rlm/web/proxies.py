@@ -47,9 +47,9 @@ def proxy_for(url: str) -> Proxy | None:
     """
     parts = urlsplit(url)
     host = (parts.hostname or "").rstrip(".")
-    proxies = getproxies()
     if not host or is_loopback(host):
         return None
+    proxies = getproxies()
     scheme = parts.scheme if proxies.get(parts.scheme) else "all"
     value = (proxies.get(scheme) or "").strip()
     if not value or _bypassed(host, parts.port or {"https": 443}.get(parts.scheme, 80), proxies.get("no", "")):
