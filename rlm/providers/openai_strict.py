@@ -42,18 +42,22 @@ def without_siblings(schema: Any) -> Any:
         return schema
 
 
+_SCALARS = frozenset({str, bool, int, float, type(None)})
+
+
 def _has_sibling(schema: Any) -> bool:
     """Whether any ``$ref`` has a keyword beside it. Most schemas have none, and need no copy."""
     parts = [schema]
     while parts:
         part = parts.pop()
-        if isinstance(part, dict):
-            if len(part) > 1 and "$ref" in part:
+        kind = type(part)
+        if kind is dict:
+            if "$ref" in part and len(part) > 1:
                 return True
             parts += part.values()
-        elif isinstance(part, list):
+        elif kind is list:
             parts += part
-        elif isinstance(part, Mapping):  # another kind of mapping: copied into plain dicts
+        elif kind not in _SCALARS:  # another kind of mapping or list: copied into plain ones
             return True
     return False
 
