@@ -52,7 +52,10 @@ LAW_TESTS = ("tests/laws/test_laws.py", "tests/laws/test_order.py")
 STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("rlm_select", "rlm_admit", "rlm_closure", "rlm_conflict", "rlm_eligible"): LAW_TESTS,
     ("rlm_seal", "rlm_explain", "rlm_reply"): (*LAW_TESTS, "tests/compiler/test_explain.py"),
-    ("rlm_hidden", "rlm_origin", "rlm_fairness"): ("tests/compiler/test_hidden.py", "tests/compiler/test_strangers.py"),
+    ("rlm_hidden", "rlm_origin", "rlm_fairness"): (
+        "tests/compiler/test_hidden.py",
+        "tests/compiler/test_third_parties.py",
+    ),
     ("rlm_session", "rlm_session_read"): (
         "tests/compiler/test_session_file.py",
         "tests/compiler/test_session_damage.py",
