@@ -1,7 +1,6 @@
 :- encoding(utf8).
 :- module(rlm,
-          [ help/0
-          ]).
+          []).
 :- use_module(rlm_bridge, []).
 :- use_module(rlm_catalog, []).
 :- use_module(rlm_evidence, []).
@@ -11,7 +10,11 @@
 :- use_module(rlm_select, []).
 :- use_module(rlm_solve, []).
 :- reexport(rlm_prompt).
-:- reexport(rlm_session).
+:- reexport(rlm_help, [help/0, help/1]).
+:- reexport(rlm_open, except([record/1, records/1])).
+:- reexport(rlm_relations).
+:- reexport(rlm_session, [active/1, explained/3, why/1]).
+:- reexport(rlm_what_if).
 :- public calm/0.               % called from rlm_repl
 
 /** <module> The face: loads the rest
@@ -33,19 +36,3 @@ calm :-
 :- if(( module_property(rlm, file(File)), source_file_property(File, load_context(user, user, _)) )).
 :- calm.
 :- endif.
-
-%!  help is det.
-%
-%   Print what can be asked.
-
-help :-
-    format("~w~n",
-           [ 'Open a compile that Python saved with view.save("s.rlm"), and ask:
-
-  ?- open_session(\'s.rlm\').
-  ?- active(U).                 what is shown
-  ?- why(tool(git_diff)).       why a unit is shown, or not
-  ?- why_not(tool(slack)).      the same, and what would change it
-  ?- what_if(tool(slack)).      only what would change it
-
-Units are terms: tool(git_diff), skill(review), mcp_tool(github, create_issue).' ]).

@@ -3,6 +3,7 @@
           [ policy/2,             % +Args, -Policy
             blocks/4,             % +Module, +Policy, +I, -Reasons
             eligible/3,           % +Module, +Policy, +I
+            blocked/2,            % +Policy, +Facts
             most_tools/2,         % +Policy, -Most
             matches/2,            % +Patterns, +Id
             matching/2,           % +Args, -Reply
@@ -106,21 +107,40 @@ eligible(M, Policy, I) :-
     M:unit(I, Id, _, _, Trust, Capability),
     \+ block(M, Policy, I, Id, Trust, Capability, _).
 
-block(_, policy(_, _, Denied, _, _), _, Id, _, _, denied) :-
-    matches(Denied, Id).
-block(_, policy(_, _, _, Disabled, _), _, Id, _, _, disabled(policy)) :-
-    matches(Disabled, Id).
+%!  blocked(+Policy, +Facts) is semidet.
+%
+%   Something keeps the unit `facts(Id, Trust, Capability, Visible, Available)` out. The same as blocks/4, with no
+%   catalog.
+
+blocked(Policy, facts(Id, Trust, Capability, Visible, Available)) :-
+    (   Visible == false
+    ;   Available == false
+    ;   before_flags(Policy, Id, _)
+    ;   after_flags(Policy, Id, Trust, Capability, _)
+    ),
+    !.
+
+block(_, Policy, _, Id, _, _, Reason) :-
+    before_flags(Policy, Id, Reason).
 block(M, _, I, _, _, _, disabled(unit)) :-
     M:invisible(I).
 block(M, _, I, _, _, _, unavailable) :-
     M:unavailable(I).
-block(_, policy(_, Scope, _, _, _), _, Id, _, _, out_of_scope) :-
+block(_, Policy, _, Id, Trust, Capability, Reason) :-
+    after_flags(Policy, Id, Trust, Capability, Reason).
+
+before_flags(policy(_, _, Denied, _, _), Id, denied) :-
+    matches(Denied, Id).
+before_flags(policy(_, _, _, Disabled, _), Id, disabled(policy)) :-
+    matches(Disabled, Id).
+
+after_flags(policy(_, Scope, _, _, _), Id, _, _, out_of_scope) :-
     Scope \== null,
     \+ matches(Scope, Id).
-block(_, policy(Grant, _, _, _, _), _, _, Trust, Capability, capability_missing(Capability)) :-
+after_flags(policy(Grant, _, _, _, _), _, Trust, Capability, capability_missing(Capability)) :-
     Capability \== null,
     \+ granted(Grant, Trust, Capability).
-block(_, policy(_, _, _, _, wire(Refused, _)), _, Id, _, _, refused_by_wire(Wire, What)) :-
+after_flags(policy(_, _, _, _, wire(Refused, _)), Id, _, _, refused_by_wire(Wire, What)) :-
     get_assoc(Id, Refused, because(Wire, What)).
 
 granted(grant(Granted, Withheld), Trust, Capability) :-

@@ -3,10 +3,12 @@
           [ repl/1                % -Status
           ]).
 :- use_module(library(aggregate), [aggregate_all/3]).
-:- use_module(library(lists), [member/2]).
+:- use_module(library(lists), [append/3, member/2]).
 :- use_module(rlm_bridge, []).
-:- use_module(rlm_session, [active/1, open_session/1]).
+:- use_module(rlm_open, [in/2, open_session/1, record/1, session/1]).
+:- use_module(rlm_session, [active/1]).
 :- use_module(rlm_tokens, [text_trouble/4, trouble_message/3]).
+:- use_module(rlm_unit, [unit_name/2, unit_term/2]).
 :- user:use_module(rlm).
 :- public repl/1, session_open/2, interrupted/1.
 
@@ -81,6 +83,40 @@ user:expand_query(Query0, Query, Bindings, Bindings) :-
 expanded(Query, _) :- var(Query), !, fail.
 expanded(?-(Query), Query).
 expanded(halt, end_of_file).
+
+		 /*******************************
+		 *          COMPLETION          *
+		 *******************************/
+
+:- multifile prolog:complete_input/4.
+
+%   The tab key completes names and terms of units of the open sessions.
+prolog:complete_input(Before, _, Delete, Completions) :-
+    rlm_repl:begun(Before, Delete),
+    Delete \== '',
+    rlm_repl:completions(Delete, Completions),
+    Completions \== [].
+
+%   begun(+Before, -Begun): the characters of a name at the end of the input.
+begun(Before, Begun) :-
+    atom_codes(Before, Codes),
+    append(_, End, Codes),
+    ( append(_, [Code|_], End), \+ in_name(Code) -> fail ; true ),
+    !,
+    atom_codes(Begun, End).
+
+in_name(Code) :- code_type(Code, csym).
+in_name(0'-).
+
+completions(Begun, Completions) :-
+    findall(Name,
+            ( session(S),
+              in(S, record(unit(Id, _))),
+              unit_name(Id, Name0),
+              sub_atom(Name0, 0, _, _, Begun),
+              format(atom(Name), "~q", [Name0]) ),
+            Names),
+    sort(Names, Completions).
 
 		 /*******************************
 		 *        A FILE OR PIPE        *

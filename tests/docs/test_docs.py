@@ -168,3 +168,14 @@ class Page:
             elif given.get("src"):
                 page.loads.append(given["src"])
         return page
+
+
+def test_the_page_of_the_prompt_lists_each_question_with_its_modes() -> None:
+    """The table is that of ``rlm_help:asked_with/4``."""
+    source = (ROOT / "prolog" / "rlm_help.pl").read_text("utf-8")
+    page = (ROOT / "docs" / "repl.md").read_text("utf-8")
+    rows = re.findall(r"^asked_with\((.*), '([^']*)', (\w+), '((?:[^'\\]|\\.)*)'\)\.$", source, re.MULTILINE)
+    assert len(rows) > 30
+    for head, modes, determinism, text in rows:
+        question = head.replace("'", "")
+        assert f"| `{question}` | {modes} | {determinism} | {text.replace(chr(92), '')} |" in page

@@ -14,7 +14,10 @@ RULES = sorted((ROOT / "prolog").glob("*.pl"))
 TESTS = sorted((ROOT / "tests" / "prolog").glob("*.pl*"))
 STRICT = ("--on-warning=status", "--on-error=status")
 
-EXPORTS_FOR_PEOPLE = {"rlm.pl", "rlm_session.pl", "rlm_host_words.pl", "rlm_prompt.pl"}
+EXPORTS_FOR_PEOPLE = {
+    *("rlm.pl", "rlm_help.pl", "rlm_host_words.pl", "rlm_open.pl", "rlm_prompt.pl", "rlm_relations.pl"),
+    *("rlm_session.pl", "rlm_what_if.pl"),
+}
 """What these export is for the REPL, a host's own rules and programs: nothing here need call it."""
 
 

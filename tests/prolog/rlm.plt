@@ -1,6 +1,6 @@
 :- encoding(utf8).
 :- use_module(library(plunit)).
-:- use_module('../../prolog/rlm', [help/0]).
+:- use_module('../../prolog/rlm', []).
 
 :- begin_tests(rlm).
 
@@ -16,11 +16,4 @@ flags_after_calm(Flags) :-
 
 test(rule_a_mistake_at_the_prompt_is_one_line, Flags == [debug_on_error=false, backtrace=false]) :-
     flags_after_calm(Flags).
-test(rule_help_names_each_question, Missing == []) :-
-    with_output_to(string(Text), help),
-    findall(Question,
-            ( member(Question, ["open_session(", "active(", "why(", "why_not(", "what_if("]),
-              \+ sub_string(Text, _, _, _, Question) ),
-            Missing).
-
 :- end_tests(rlm).

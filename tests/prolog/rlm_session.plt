@@ -1,6 +1,8 @@
 :- encoding(utf8).
 :- use_module(library(plunit)).
+:- use_module('../../prolog/rlm_open', [close_session/1, open_session/1]).
 :- use_module('../../prolog/rlm_session', []).
+:- use_module('../../prolog/rlm_what_if', []).
 :- use_module('../../prolog/rlm_session_read', [session_records/2]).
 :- use_module(saved).
 
@@ -15,11 +17,11 @@ asked(More, Goal) :-
     in_file(Text, opened(Goal)).
 
 opened(Goal, File) :-
-    rlm_session:open_session(File),
+    open_session(File),
     once(Goal).
 
 lines(Goal, Lines) :-
-    with_output_to(string(Text), rlm_session:Goal),
+    with_output_to(string(Text), rlm_what_if:Goal),
     split_string(Text, "\n", "", Lines0),
     append(Lines, [""], Lines0).
 
@@ -73,7 +75,7 @@ change_row(gone, none(unavailable)).
 change_row(old, [select('tool:old')]).
 
 test(rule_what_would_show_a_unit, [forall(change_row(Unit, Expected)), Changes == Expected]) :-
-    asked(rlm_session:what_if(Unit, Changes0)),
+    asked(rlm_what_if:what_if(Unit, Changes0)),
     ( Changes0 = none(Reason) -> Kind = Reason.kind, Changes = none(Kind) ; Changes = Changes0 ).
 test(rule_nothing_that_a_terminal_obeys_is_printed, Line == "  - the text names it (\"a\\x1b\\[2J\")") :-
     asked([active('tool:esc', full, 1, [[[kind, name], [name, 'a\e[2J']]]),
@@ -81,7 +83,7 @@ test(rule_nothing_that_a_terminal_obeys_is_printed, Line == "  - the text names 
                              [esc, '', '', '', '', '', '', '']])],
           lines(why(esc), [_, Line])).
 test(rule_no_session_is_told, error(existence_error(rlm_session, _))) :-
-    retractall(rlm_session:record(_)),
+    forall(close_session(_), true),
     rlm_session:explained(git_diff, _, _).
 
 % What is no session
