@@ -35,6 +35,9 @@ FIRST_WAIT, LONGEST_WAIT = 0.1, 30.0
 STABLE_SECONDS = 10.0
 """A connection that lasted this long starts a new series of attempts when it breaks."""
 
+LISTEN_SECONDS = 1.0
+"""Seconds that the first lists wait for a server to acknowledge that it reports changes."""
+
 LEAST_PAUSE = 0.1
 """Least seconds between two reads of a changed list."""
 
@@ -252,10 +255,15 @@ class Connection:
         deadline = anyio.current_time() + self.limits.connect_seconds
         with anyio.CancelScope(deadline=deadline) as self._scope:
             try:
-                async with opened(self._server, session):
+                async with opened(self._server, session), anyio.create_task_group() as tasks:
+                    if session.is_modern:  # listen before the lists are read, so that no change falls between
+                        tasks.start_soon(session.listen)
+                        with anyio.move_on_after(LISTEN_SECONDS):
+                            await session.listening.wait()
                     self.listing = await session.list_all(self.listing)
                     self._scope.deadline = math.inf
                     await self._follow_session(session)
+                    tasks.cancel_scope.cancel()
                     self._scope.deadline = anyio.current_time() + self.limits.close_seconds
             except Exception as problem:  # noqa: BLE001 - the SDK or a server may cause any exception
                 return self._describe_end(problem, line)
@@ -273,8 +281,6 @@ class Connection:
             tasks.start_soon(self._follow, session)
             if not session.is_process:
                 tasks.start_soon(session.ping)
-            if session.is_modern:
-                tasks.start_soon(session.listen)
             await session.over.wait()
             tasks.cancel_scope.cancel()
         self._session = None

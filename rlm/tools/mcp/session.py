@@ -56,9 +56,8 @@ READ_RESULT: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(types.ReadResource
 
 
 class ServerSession:
-    """A running session. ``over`` is set when it ended or must end, ``stale`` when a list changed.
-
-    ``active_calls`` is the number of running calls.
+    """A running session. ``over`` is set when it ended or must end, ``stale`` when a list changed, ``listening``
+    when the server reports changes, or is known not to. ``active_calls`` is the number of running calls.
 
     Args:
         server: the host's name for the server.
@@ -71,6 +70,7 @@ class ServerSession:
         self.server, self.limits, self.line, self.secrets = server, limits, line, secrets
         self.over = line.ended
         self.stale = anyio.Event()
+        self.listening = anyio.Event()
         self.active_calls = 0
         self._listing = anyio.Lock()
         self._sdk: ClientSession
@@ -257,11 +257,18 @@ class ServerSession:
             for key in ("tools", "prompts", "resources")
             if getattr(getattr(offers, key), "list_changed", None)
         }
+        try:
+            await self._listen_again(topics)
+        finally:
+            self.listening.set()
+
+    async def _listen_again(self, topics: Mapping[str, bool]) -> None:
         pause = RELISTEN_SECONDS
         while topics and not self.over.is_set():
             began = anyio.current_time()
             try:
                 async with listen(self._sdk, **topics) as changes:  # type: ignore[arg-type]
+                    self.listening.set()
                     async for _ in changes:
                         self.stale.set()
             except MCPError as problem:
@@ -269,6 +276,7 @@ class ServerSession:
                     return  # the server has no such stream
             except (SubscriptionLost, TimeoutError):
                 pass
+            self.listening.set()
             lasted = anyio.current_time() - began > LASTING_SECONDS
             pause = RELISTEN_SECONDS if lasted else min(2 * pause, LASTING_SECONDS)
             await anyio.sleep(pause)
