@@ -56,7 +56,7 @@ class Agent(AgentState):
                 if problem is None:
                     return ending.value
                 ending = Failed(problem.to_dict(), "the value of `final`", self.partial())
-            repeats = self._count_result(plan_text, ending)
+            repeats = self._count_result(plan, ending)
             if isinstance(ending, Observe):
                 conversation.add_observed(plan_text, ending.values, repeated=repeats > 1)
                 needs = ending.needs or needs
@@ -65,10 +65,11 @@ class Agent(AgentState):
             else:
                 conversation.add_failed(plan_text, ending.path, ending.error, self.partial(), repeated=repeats > 1)
 
-    def _count_result(self, plan_text: str, ending: Observe | Failed) -> int:
+    def _count_result(self, plan: ValidPlan, ending: Observe | Failed) -> int:
         """Return how often this plan has had this result, including now.
 
-        Two failures are equal if step, phase and kind are equal: messages may hold times and ids of requests.
+        Two plans are equal if their steps are, whatever their notes. Two failures are equal if step, phase and kind
+        are equal: messages may hold times and ids of requests.
 
         Raises: RunError ``no_progress`` at the third equal result; the error of a failure that ends the run.
         """
@@ -78,7 +79,7 @@ class Agent(AgentState):
             result: Any = [ending.path, ending.error.get("phase"), ending.error.get("kind")]
         else:
             result = dict(ending.values)
-        key = digest_of([plan_text, result])
+        key = digest_of([plan.data["steps"], result])
         self.result_counts[key] += 1
         if self.result_counts[key] >= MOST_REPEATS:
             raise _no_progress(ending, self.turn)

@@ -23,17 +23,9 @@ from typing import Any, Self
 from rlm.errors import did_you_mean
 from rlm.fencing import FencedText, text_block, value_block
 from rlm.model.plan import PlanError
+from rlm.plan.grammar import FORMS
 from rlm.plan.problems import failure, inside, joined, names_of, short_json, type_name
 from rlm.plan.sizes import CONTAINERS, StepWork, bounded
-
-FORMS: Mapping[str, frozenset[str]] = {
-    "input": frozenset({"input", "path"}),
-    "var": frozenset({"var", "path"}),
-    "join": frozenset({"join"}),
-    "handle": frozenset({"handle"}),
-    "literal": frozenset({"literal"}),
-}
-"""The forms of expressions: the key that marks a form, with all the keys that the form may have."""
 
 INLINE = 40
 """Digits up to which a number stands among the words of a prompt; true, false and null always do."""
@@ -127,7 +119,7 @@ def form_of(value: Any) -> str | None:
     if not isinstance(value, dict):
         return None
     for key, fields in FORMS.items():
-        if key in value and value.keys() <= fields:
+        if key in value and value.keys() <= fields.keys():
             return key
     return None
 

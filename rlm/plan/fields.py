@@ -9,8 +9,8 @@ from typing import Any
 
 from rlm.errors import did_you_mean, named
 from rlm.model.plan import REDUCTIONS, Frame, PlanProblem
-from rlm.plan.expressions import FORMS, form_of, keys_of
-from rlm.plan.grammar import FAILED, MAX_LABEL, MAX_NEED, MAX_NEEDS, Shape
+from rlm.plan.expressions import form_of, keys_of
+from rlm.plan.grammar import FAILED, FORMS, MAX_LABEL, MAX_NEED, MAX_NEEDS, Shape
 from rlm.plan.problems import MAX_PROBLEMS, inside, joined, one_of, problem, short_json, unknown_name, wrong_value
 from rlm.plan.schemas import ANYTHING, schema_problem, violations
 from rlm.plan.sizes import size_of
@@ -56,6 +56,7 @@ class FieldCheck:
             Shape.PATH: self.way,
             Shape.ATTEMPTS: self.attempts,
             Shape.LABEL: self.label,
+            Shape.NOTE: self.note,
             Shape.VALUES: self.values,
             Shape.NEEDS: self.needs,
         }
@@ -160,6 +161,11 @@ class FieldCheck:
             self.add(wrong_value(path, "a string", value))
         elif len(value) > MAX_LABEL:
             self.add(wrong_value(path, f"at most {MAX_LABEL} characters", value, kind="out_of_range"))
+
+    def note(self, value: Any, path: str, names: Names) -> None:
+        """Check a text of any length."""
+        if not isinstance(value, str):
+            self.add(wrong_value(path, "a string", value))
 
     def values(self, value: Any, path: str, names: Names) -> None:
         """Check the values to observe: expressions, with or without labels."""

@@ -1,18 +1,38 @@
-"""The fields of every operation in one table, for ``validate``, the reply schema and the text for a model."""
+"""The plan language in one table. ``validate``, the reply schema and the text for a model are made from it.
+
+An operation is a row of ``OPERATIONS``, a form of an expression a row of ``FORMS``, a field of the plan itself a row of
+``PLAN_FIELDS``. A new row is in the check of plans, in the schema and in the text at once. A new ``Shape`` needs one
+check in ``rlm.plan.fields`` and one row in ``rlm.plan.reply_schema``. ``tests/plan/test_agreement.py`` generates plans
+from the text, and holds text, schema, check and run together.
+"""
 
 from __future__ import annotations
 
 import enum
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 """The form of the name of a variable."""
 
+OFFERED_NAME = "[a-z_][a-z0-9_]*"
+"""The form of a name that a model is offered."""
+
 MAX_LABEL = 200
 MAX_NEEDS = 16
 MAX_NEED = 500
+
+OFFERED_NEEDS = 4
+"""The most needs that a model is offered."""
+
+OFFERED_STEPS = 8
+"""The most steps of a plan, or of a body, that a model is offered."""
+
+OFFERED_LEVELS = 2
+"""The most levels of steps in steps that a model is offered, whatever the frame allows."""
+
+FAILED = ("fail", "skip")
 
 
 class Shape(enum.Enum):
@@ -34,60 +54,150 @@ class Shape(enum.Enum):
     PATH = 'a path like "a.b[0]"'
     ATTEMPTS = "a number of attempts"
     LABEL = "a string"
+    NOTE = "a text"
     VALUES = "an object or a list of expressions"
     NEEDS = "a list of strings"
+    VARIABLE = "the name of a variable"
+    INPUT = "the name of an input"
+    CONTEXT = "the name of a context"
+    PARTS = "a list of parts"
+    JSON = "any JSON"
+
+
+NOTATION: Mapping[Shape, str] = {
+    Shape.VARIABLE: "NAME",
+    Shape.INPUT: "NAME",
+    Shape.CONTEXT: "NAME",
+    Shape.PATH: "PATH",
+    Shape.PARTS: "[E,...]",
+    Shape.JSON: "JSON",
+    Shape.NOTE: "TEXT",
+    Shape.STEPS: '[{"op":OP,...},...]',
+}
+"""The notation of a shape in the text for a model, for the fields that are written as JSON there."""
 
 
 @dataclass(frozen=True)
 class StepField:
-    """A field of an operation."""
+    """A field of an operation, of a form or of a plan.
+
+    Args:
+        shape: the content of the field.
+        required: whether it must be there.
+        offered: whether a model is offered it, in the text and in the schema. Other fields are for a host's plans.
+        choices: the fixed words that a model is offered; empty where any content of the shape fits.
+    """
 
     shape: Shape
     required: bool = True
+    offered: bool = True
+    choices: tuple[str, ...] = ()
 
 
-def _may(shape: Shape) -> StepField:
-    return StepField(shape, required=False)
+Fields = Mapping[str, StepField]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation: its fields apart from ``op``, and its words in the text for a model.
+
+    ``$actions``, ``$reductions``, ``$attempts`` and ``$needs`` in the words are filled in from the
+    frame and the limits of this table.
+    """
+
+    words: str
+    fields: Fields = field(default_factory=dict)
+    is_ending: bool = False
+
+
+def _may(shape: Shape, *choices: str) -> StepField:
+    return StepField(shape, required=False, choices=choices)
+
+
+def _host(shape: Shape) -> StepField:
+    """Return an optional field that only plans of hosts have."""
+    return StepField(shape, required=False, offered=False)
 
 
 _BIND = StepField(Shape.NAME)
 
-FIELDS: Mapping[str, Mapping[str, StepField]] = {
-    "context": {
-        "handle": StepField(Shape.HANDLE),
-        "action": StepField(Shape.ACTION),
-        "args": _may(Shape.ARGUMENTS),
-        "bind": _BIND,
-    },
-    "model": {"prompt": StepField(Shape.TEXT), "schema": _may(Shape.SCHEMA), "bind": _BIND},
-    "rlm": {"query": StepField(Shape.TEXT), "context": _may(Shape.VALUE), "plan": _may(Shape.PLAN), "bind": _BIND},
-    "tool": {"name": StepField(Shape.TOOL), "args": _may(Shape.ARGUMENTS), "bind": _BIND},
-    "map": {
-        "over": StepField(Shape.VALUE),
-        "as": StepField(Shape.NAME),
-        "steps": StepField(Shape.STEPS),
-        "bind": _BIND,
-    },
-    "reduce": {
-        "over": StepField(Shape.VALUE),
-        "with": StepField(Shape.REDUCTION),
-        "path": _may(Shape.PATH),
-        "failed": _may(Shape.FAILED),
-        "separator": _may(Shape.LABEL),
-        "prompt": _may(Shape.TEXT),
-        "schema": _may(Shape.SCHEMA),
-        "bind": _BIND,
-    },
-    "parallel": {"plans": StepField(Shape.PLANS), "bind": _BIND},
-    "retry": {"attempts": StepField(Shape.ATTEMPTS), "steps": StepField(Shape.STEPS), "bind": _BIND},
-    "checkpoint": {"label": StepField(Shape.LABEL)},
-    "observe": {"values": StepField(Shape.VALUES), "needs": _may(Shape.NEEDS)},
-    "final": {"value": StepField(Shape.VALUE), "schema": _may(Shape.SCHEMA)},
+OPERATIONS: Mapping[str, Operation] = {
+    "context": Operation(
+        "Action(args).field of its value: $actions",
+        {
+            "handle": StepField(Shape.HANDLE),
+            "action": StepField(Shape.ACTION),
+            "args": _may(Shape.ARGUMENTS),
+            "bind": _BIND,
+        },
+    ),
+    "model": Operation(
+        "A model that sees the prompt alone; JSON by schema.",
+        {"prompt": StepField(Shape.TEXT), "schema": _may(Shape.SCHEMA), "bind": _BIND},
+    ),
+    "rlm": Operation(
+        "A child that plans for itself.",
+        {"query": StepField(Shape.TEXT), "context": _may(Shape.VALUE), "plan": _host(Shape.PLAN), "bind": _BIND},
+    ),
+    "tool": Operation("", {"name": StepField(Shape.TOOL), "args": _may(Shape.ARGUMENTS), "bind": _BIND}),
+    "map": Operation(
+        'Steps for each item, side by side; failed items are {"error":{}}.',
+        {
+            "over": StepField(Shape.VALUE),
+            "as": StepField(Shape.NAME),
+            "steps": StepField(Shape.STEPS),
+            "bind": _BIND,
+        },
+    ),
+    "reduce": Operation(
+        "One value of a list by $reductions. path is a part of each item.",
+        {
+            "over": StepField(Shape.VALUE),
+            "with": StepField(Shape.REDUCTION),
+            "path": _may(Shape.PATH),
+            "failed": _may(Shape.FAILED, "skip"),
+            "separator": _host(Shape.LABEL),
+            "prompt": _may(Shape.TEXT),
+            "schema": _host(Shape.SCHEMA),
+            "bind": _BIND,
+        },
+    ),
+    "parallel": Operation('[{"steps":[]}] side by side.', {"plans": StepField(Shape.PLANS), "bind": _BIND}),
+    "retry": Operation(
+        "Steps again until they succeed, at most $attempts times.",
+        {"attempts": StepField(Shape.ATTEMPTS), "steps": StepField(Shape.STEPS), "bind": _BIND},
+    ),
+    "checkpoint": Operation("", {"label": StepField(Shape.LABEL)}),
+    "observe": Operation(
+        "Shows you [E,...], then you plan on; up to $needs needs bring tools.",
+        {"values": StepField(Shape.VALUES), "needs": _may(Shape.NEEDS)},
+        is_ending=True,
+    ),
+    "final": Operation("The answer.", {"value": StepField(Shape.VALUE), "schema": _host(Shape.SCHEMA)}, is_ending=True),
 }
-"""The fields by operation and name. ``op`` itself is not among them."""
+"""Every operation with its fields. ``op`` itself is not among them. The order is that of the text."""
+
+FIELDS: Mapping[str, Fields] = {op: operation.fields for op, operation in OPERATIONS.items()}
+"""The fields by operation and name."""
+
+PLAN_FIELDS: Fields = {"note": _may(Shape.NOTE), "steps": StepField(Shape.STEPS)}
+"""The fields of a plan. A ``note`` is a place to think; it does nothing."""
+
+FORMS: Mapping[str, Fields] = {
+    "var": {"var": StepField(Shape.VARIABLE), "path": _may(Shape.PATH)},
+    "input": {"input": StepField(Shape.INPUT), "path": _may(Shape.PATH)},
+    "join": {"join": StepField(Shape.PARTS)},
+    "handle": {"handle": StepField(Shape.CONTEXT)},
+    "literal": {"literal": StepField(Shape.JSON)},
+}
+"""The forms of expressions: the key that marks a form, with all the fields that the form may have."""
 
 ONLY_WITH: Mapping[str, str] = {"prompt": "model", "schema": "model", "separator": "concat"}
 """Fields of ``reduce`` that belong to one reduction only."""
 
-ENDINGS = frozenset({"final", "observe"})
-FAILED = ("fail", "skip")
+ENDINGS = frozenset(op for op, operation in OPERATIONS.items() if operation.is_ending)
+
+BODIES = frozenset(
+    op for op, fields in FIELDS.items() if any(each.shape in (Shape.STEPS, Shape.PLANS) for each in fields.values())
+)
+"""The operations with steps in them."""

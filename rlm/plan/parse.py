@@ -56,7 +56,7 @@ def parse(text: str, material: str = "") -> dict[str, Any]:
         raise _error("quoted_plan", message, "one plan of your own; the same one only as the whole reply")
     if any(depth_of(plan) > MAX_DEPTH for plan in own):
         raise _error("too_deep", "the plan is nested too deeply", f"<= {MAX_DEPTH} levels")
-    if len({json.dumps(plan, sort_keys=True) for plan in own}) > 1:
+    if len({json.dumps(_steps_of(plan), sort_keys=True) for plan in own}) > 1:
         raise _error("several_plans", f"the reply holds {len(own)} plans; write one", f"one {SHAPE}")
     if reader.duplicate_keys:
         raise _error("duplicate_key", f"an object has the key {short_json(reader.duplicate_keys[0])} twice")
@@ -68,7 +68,7 @@ def normalise(value: Any) -> Any:
     """Return a plan in its normal form, where its meaning is certain; any other value as it is.
 
     A list of steps becomes ``{"steps": [...]}``, a single step with ``op`` becomes a plan of that step, and
-    ``{"plan": plan}`` becomes the plan.
+    ``{"plan": plan}`` becomes the plan. A plan keeps its ``note``.
     """
     if isinstance(value, dict) and set(value) == {"plan"} and _means_plan(value["plan"]):
         value = value["plan"]
@@ -108,6 +108,12 @@ def _is_plan(value: Any) -> bool:
     if not isinstance(value, dict) or "op" in value:
         return False
     return "steps" in value or (set(value) == {"plan"} and _means_plan(value["plan"]))
+
+
+def _steps_of(plan: Any) -> Any:
+    """Return the steps of a plan in any form. Its note is no part of what it does."""
+    whole = normalise(plan)
+    return whole.get("steps") if isinstance(whole, dict) else whole
 
 
 def _means_plan(value: Any) -> bool:

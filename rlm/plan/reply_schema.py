@@ -1,30 +1,42 @@
 """The JSON Schema that a reply must follow, made from a frame. A constraint saves the refusals of a later check.
 
-Providers apply it as a constraint, so it holds only rules that fit a grammar. ``validate`` checks, for example, the
-bound names. Bodies are at most two levels deep, so that no grammar of it is recursive. Small models forget to end a
-plan, so the schema holds the ending: a plan is one of a few tuples.
+It has what the text offers and no more (``rlm.plan.grammar``). Providers apply it as a constraint, so it holds only
+rules that fit a grammar. ``validate`` checks, for example, the bound names. Bodies are at most two levels deep, because
+each level multiplies the steps of a grammar. Small models forget to end a plan, so the schema holds the ending: a plan
+is one of a few tuples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from rlm.model.plan import REDUCTIONS, Frame
+from rlm.plan.grammar import (
+    BODIES,
+    ENDINGS,
+    FIELDS,
+    FORMS,
+    OFFERED_LEVELS,
+    OFFERED_NAME,
+    OFFERED_NEEDS,
+    OFFERED_STEPS,
+    OPERATIONS,
+    PLAN_FIELDS,
+    Fields,
+    Shape,
+    StepField,
+)
 
 Schema = dict[str, Any]
 
-LEVELS = 2
-"""The most levels of bodies in bodies in the schema, whatever the frame allows."""
-
-STEPS = 8
-"""The most steps of a plan in the schema, apart from those in bodies."""
-
 NAME = {"$ref": "#/$defs/name"}
+TEXT: Schema = {"type": "string"}
 ANY_OBJECT = {"type": "object"}
 
 _KEPT = frozenset("type enum const items required".split())
-_SCALARS = {"type": ["string", "number", "boolean", "null"]}
+_SCALARS = ["string", "number", "boolean", "null"]
 
 
 def plan_schema(frame: Frame) -> Schema:
@@ -32,139 +44,152 @@ def plan_schema(frame: Frame) -> Schema:
     others.
     """
     made = _SchemaMaker(frame)
-    levels = min(LEVELS, frame.limits.max_nesting)
-    simple = made.simple_steps()
-    final, observe = made.defined({"final": made.final()}), made.defined({"observe": made.observe()})
+    simple, final = made.simple_steps(), made.endings("final")
     steps = simple
-    for level in range(levels, 0, -1):
+    for level in range(min(OFFERED_LEVELS, frame.limits.max_nesting), 0, -1):
         inner = made.body(f"body{level}", [*steps, *final])
-        steps = [*simple, *made.defined({f"{op}{level}": step for op, step in made.composed(inner).items()})]
+        steps = [*simple, *made.composed(inner, level)]
     if steps:
-        made.defined({"step": _any(steps)})
-    most = min(STEPS, frame.limits.max_steps) if steps else 1
-    made.defined({"end": _any([*final, *observe])})
+        made.defs["step"] = _any(steps)
+    made.defs["end"] = _any([*final, *made.endings("observe")])
+    most = made.most_steps if steps else 1
     plans = [_tuple([_ref("step")] * number + [_ref("end")]) for number in range(most)]
-    return {**_object({"steps": _any(plans)}), "$defs": made.defs}
+    return {**made.object(PLAN_FIELDS, {"steps": _any(plans)}), "$defs": made.defs}
 
 
 class _SchemaMaker:
-    """Makes the parts of one schema, and collects the named ones."""
+    """Makes the parts of one schema, and collects the named ones. ``by_shape`` has the content of each shape."""
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
-        self.defs: dict[str, Schema] = {}
+        self.most_steps = min(OFFERED_STEPS, frame.limits.max_steps)
+        self.defs: dict[str, Schema] = {"name": {"type": "string", "pattern": f"^{OFFERED_NAME}$"}}
+        kinds = [kind for kind in REDUCTIONS if kind != "model"]
+        self.by_shape: dict[Shape, Schema] = {
+            Shape.VALUE: _ref("value"),
+            Shape.TEXT: _ref("text"),
+            Shape.HANDLE: _ref("handle"),
+            Shape.NAME: NAME,
+            Shape.SCHEMA: ANY_OBJECT,
+            Shape.REDUCTION: {"enum": kinds},
+            Shape.PATH: TEXT,
+            Shape.ATTEMPTS: {"enum": list(range(1, frame.limits.max_attempts + 1))},
+            Shape.LABEL: TEXT,
+            Shape.NOTE: TEXT,
+            Shape.VALUES: _list(_ref("value")),
+            Shape.NEEDS: _list(TEXT, OFFERED_NEEDS),
+            Shape.VARIABLE: NAME,
+            Shape.INPUT: {"enum": sorted(frame.inputs)},
+            Shape.CONTEXT: {"enum": sorted(frame.handles)},
+            Shape.PARTS: _list(_ref("value")),
+            Shape.JSON: {"type": [*_SCALARS, "array", "object"]},
+        }
         self._expressions()
 
-    def defined(self, parts: Mapping[str, Schema | None]) -> list[Schema]:
-        """Name the parts and return references to them. Parts that are None are left out."""
-        self.defs |= {name: part for name, part in parts.items() if part is not None}
-        return [_ref(name) for name, part in parts.items() if part is not None]
+    def object(self, fields: Fields, contents: Mapping[str, Schema] = MappingProxyType({})) -> Schema:
+        """Return a closed object of the fields that a model is offered; ``contents`` are some of them, by name."""
+        offered = {name: field for name, field in fields.items() if field.offered}
+        properties = {
+            name: contents[name] if name in contents else self._content(field) for name, field in offered.items()
+        }
+        return _object(properties, *[name for name, field in offered.items() if not field.required])
+
+    def _content(self, field: StepField) -> Schema:
+        if len(field.choices) == 1:
+            return {"const": field.choices[0]}
+        return {"enum": list(field.choices)} if field.choices else self.by_shape[field.shape]
+
+    def _defined(self, name: str, part: Schema) -> Schema:
+        """Name a part and return a reference to it."""
+        self.defs[name] = part
+        return _ref(name)
 
     # -- expressions --------------------------------------------------------------------------------
 
     def _expressions(self) -> None:
-        path = {"type": "string"}
-        self.defs["name"] = {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"}
-        self.defs["number"] = _any([{"type": "number"}, _ref("ref")])
-        self.defs["integer"] = _any([{"type": "integer"}, _ref("ref")])
-        refs = [_object({"var": NAME, "path": path}, "path")]
-        if self.frame.inputs:
-            refs.append(_object({"input": {"enum": sorted(self.frame.inputs)}, "path": path}, "path"))
-        self.defs["ref"] = _any(refs)
-        self.defs["join"] = _object({"join": _list(_any([{"type": "string"}, _ref("ref")]))})
-        self.defs["text"] = _any([{"type": "string"}, _ref("ref"), _ref("join")])
-        self.defs["item"] = _any([_SCALARS, _ref("ref"), _ref("join")])
-        rows: Schema = {"type": "object", "additionalProperties": _ref("item")}
-        self.defs["value"] = _any([_ref("item"), {"type": "array", "items": _ref("item")}, rows])
-        if self.frame.handles:
-            names = {"enum": sorted(self.frame.handles)}
-            self.defs["handle"] = _any([names, _ref("ref")])
-            self.defs["material"] = _any([_object({"handle": names}), _ref("text")])
-        else:
-            self.defs["handle"] = _ref("ref")
-            self.defs["material"] = _ref("text")
+        """Define the forms of expressions that the frame has names for, and the contents made of them."""
+        missing = {form for form, names in (("input", self.frame.inputs), ("handle", self.frame.handles)) if not names}
+        forms = {form: self.object(fields) for form, fields in FORMS.items() if form not in missing}
+        refs = [forms.pop(form) for form in ("var", "input") if form in forms]
+        named = {form: self._defined(f"{form}_form", part) for form, part in forms.items()}
+        ref = self._defined("ref", _any(refs))
+        self.defs["number"] = _any([{"type": "number"}, ref])
+        self.defs["integer"] = _any([{"type": "integer"}, ref])
+        self.defs["text"] = _any([TEXT, ref, *named.values()])
+        values = _ref("value")
+        parts = [{"type": "array", "items": values}, {"type": "object", "additionalProperties": values}]
+        self.defs["value"] = _any([{"type": _SCALARS}, ref, *named.values(), *parts])
+        handles = [self.by_shape[Shape.CONTEXT], named["handle"]] if self.frame.handles else []
+        self.defs["handle"] = _any([*handles, ref])
 
     # -- steps --------------------------------------------------------------------------------------
 
+    def step(self, op: str, contents: Mapping[str, Schema] = MappingProxyType({}), without: str = "") -> Schema:
+        """Return the schema of a step; ``contents`` are some of its fields, ``without`` is a field to leave out."""
+        made = self.object({name: field for name, field in FIELDS[op].items() if name != without}, contents)
+        return {
+            **made,
+            "properties": {"op": {"const": op}, **made["properties"]},
+            "required": ["op", *made.get("required", ())],
+        }
+
     def simple_steps(self) -> list[Schema]:
         """Return the steps without bodies, except endings: one for each action of a context and for each tool."""
-        ops = self.frame.ops
-        made: dict[str, Schema | None] = {}
-        if "context" in ops:
-            for action, schema in self.frame.actions.items():
-                made[f"context_{action}"] = self._context(action, schema)
-        if "model" in ops:
-            made["model"] = _step("model", {"prompt": _ref("text"), "bind": NAME, "schema": ANY_OBJECT}, "schema")
-        if "rlm" in ops:
-            made["rlm"] = _step("rlm", {"query": _ref("text"), "bind": NAME, "context": _ref("material")}, "context")
-        if "tool" in ops:
-            for name, schema in sorted(self.frame.tools.items()):
-                made[f"tool_{name}"] = self._tool(name, schema)
-        if "reduce" in ops:
-            made |= self._reductions()
-        if "checkpoint" in ops:
-            made["checkpoint"] = _step("checkpoint", {"label": {"type": "string"}})
-        return self.defined(made)
+        made: dict[str, Schema] = {}
+        for op in self._ops(ENDINGS | BODIES):
+            if op == "context":
+                for action, schema in self.frame.actions.items():
+                    made[f"context_{action}"] = self._acting("context", "action", action, schema)
+            elif op == "tool":
+                for name, schema in sorted(self.frame.tools.items()):
+                    made[f"tool_{name}"] = self._acting("tool", "name", name, schema)
+            elif op == "reduce":
+                made["reduce"] = self.step("reduce", without="prompt")
+                if "model" in self.frame.ops:
+                    model = self.step("reduce", {"with": {"const": "model"}})
+                    made["reduce_model"] = {**model, "required": [*model["required"], "prompt"]}
+            else:
+                made[op] = self.step(op)
+        return [self._defined(name, part) for name, part in made.items()]
 
-    def _context(self, action: str, schema: Schema) -> Schema:
-        args = self._arguments(f"context_{action}", schema)
-        fields = {"handle": _ref("handle"), "action": {"const": action}, **args, "bind": NAME}
-        return _step("context", fields, *_optional_args(schema))
+    def _acting(self, op: str, field: str, name: str, schema: Schema) -> Schema:
+        """Return a step that acts with arguments: an action of a context, or a tool."""
+        args = self._arguments(f"{op}_{name}", schema)
+        made = self.step(op, {field: {"const": name}, "args": args})
+        required = [each for each in made["properties"] if each != "args" or schema.get("required")]
+        return {**made, "required": required}
 
-    def _tool(self, name: str, schema: Schema) -> Schema:
-        args = self._arguments(f"tool_{name}", schema)
-        return _step("tool", {"name": {"const": name}, **args, "bind": NAME}, *_optional_args(schema))
-
-    def _reductions(self) -> dict[str, Schema | None]:
-        fields = {"bind": NAME, "path": {"type": "string"}, "failed": {"const": "skip"}}
-        kinds = {"enum": [kind for kind in REDUCTIONS if kind != "model"]}
-        plain = _step("reduce", {"over": _ref("value"), "with": kinds, **fields}, "path", "failed")
-        model_fields = {"over": _ref("value"), "with": {"const": "model"}, "prompt": _ref("text"), **fields}
-        model = _step("reduce", model_fields, "path", "failed") if "model" in self.frame.ops else None
-        return {"reduce": plain, "reduce_model": model}
-
-    def composed(self, inner: Schema) -> dict[str, Schema | None]:
+    def composed(self, inner: Schema, level: int) -> list[Schema]:
         """Return the steps with bodies. ``inner`` is the list of steps that a body may hold."""
-        ops, limits = self.frame.ops, self.frame.limits
-        attempts = {"enum": list(range(1, limits.max_attempts + 1))}
-        plans = _list(_object({"steps": inner}), limits.max_plans)
-        return {
-            "map": _step("map", {"over": _ref("value"), "as": NAME, "steps": inner, "bind": NAME})
-            if "map" in ops
-            else None,
-            "retry": _step("retry", {"attempts": attempts, "steps": inner, "bind": NAME}) if "retry" in ops else None,
-            "parallel": _step("parallel", {"plans": plans, "bind": NAME}) if "parallel" in ops else None,
-        }
+        plans = _list(_object({"steps": inner}), self.frame.limits.max_plans)
+        contents = {"steps": inner, "plans": plans}
+        return [self._defined(f"{op}{level}", self.step(op, contents)) for op in self._ops() if op in BODIES]
 
     def body(self, name: str, steps: list[Schema]) -> Schema:
         """Return a named list of steps."""
-        return self.defined({name: _list(_any(steps), self.frame.limits.max_steps)})[0]
+        return self._defined(name, _list(_any(steps), self.most_steps))
 
-    def observe(self) -> Schema | None:
-        """Return the ending of a turn."""
-        needs = _list({"type": "string"}, 4)
-        return self._if("observe", {"values": _list(_ref("ref")), "needs": needs}, "needs")
+    def endings(self, *ops: str) -> list[Schema]:
+        """Return the steps of the operations that end a plan, as far as the frame has them."""
+        return [self._defined(op, self.step(op)) for op in ops if op in self.frame.ops]
 
-    def final(self) -> Schema | None:
-        """Return the ending of the run, or of a body."""
-        return self._if("final", {"value": _ref("value")})
-
-    def _if(self, op: str, fields: Mapping[str, Schema], *optional: str) -> Schema | None:
-        return _step(op, fields, *optional) if op in self.frame.ops else None
+    def _ops(self, apart: frozenset[str] = frozenset()) -> list[str]:
+        """Return the operations of the frame in the order of the table."""
+        return [op for op in OPERATIONS if op in self.frame.ops and op not in apart]
 
     # -- arguments ----------------------------------------------------------------------------------
 
-    def _arguments(self, place: str, schema: Schema) -> dict[str, Schema]:
-        """Return ``args`` for a schema: each property is itself or an expression."""
+    def _arguments(self, place: str, schema: Schema) -> Schema:
+        """Return the content of ``args`` for a schema: each property is itself or an expression."""
         properties = schema.get("properties") or {}
         if not properties:
-            return {"args": {"const": {}} if schema.get("additionalProperties") is False else ANY_OBJECT}
+            return {"const": {}} if schema.get("additionalProperties") is False else ANY_OBJECT
         kept = _KeptSchemas(schema, place)
         fields = {name: _or_expression(kept.of(part)) for name, part in properties.items()}
         required_names = schema.get("required", ())
         args = _object(fields, *[name for name in fields if name not in required_names])
         self.defs |= kept.defs
-        return {"args": args}
+        return args
 
 
 class _KeptSchemas:
@@ -227,14 +252,6 @@ def _or_expression(part: Schema) -> Schema:
     return _any([*part["anyOf"], _ref("ref")] if set(part) == {"anyOf"} else [part, _ref("ref")])
 
 
-def _optional_args(schema: Schema) -> tuple[str, ...]:
-    return () if schema.get("required") else ("args",)
-
-
-def _step(op: str, fields: Mapping[str, Schema], *optional: str) -> Schema:
-    return _object({"op": {"const": op}, **fields}, *optional)
-
-
 def _object(properties: Mapping[str, Schema], *optional: str) -> Schema:
     """Return a closed object that requires all properties except the ``optional`` ones."""
     required_names = [name for name in properties if name not in optional]
@@ -248,7 +265,7 @@ def _list(items: Schema, most: int | None = None) -> Schema:
 
 
 def _tuple(items: list[Schema]) -> Schema:
-    return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+    return {"type": "array", "minItems": len(items), "maxItems": len(items), "prefixItems": items}  # the length first
 
 
 def _any(parts: list[Schema]) -> Schema:

@@ -8,41 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from string import Template
 from typing import Any
 
-from rlm.model.plan import Frame
-
-_HEAD = """\
-# Plan
-{"steps":[{"op":OP,...},...]} with these fields."""
-
-_ENDS = {
-    frozenset({"final", "observe"}): " The last step is `final` or `observe`.",
-    frozenset({"final"}): " The last step is `final`.",
-    frozenset({"observe"}): " The last step is `observe`.",
-}
-
-_STEPS: Mapping[str, str] = {
-    "context": "context: handle, action, args. Action(args).value:",
-    "model": "model: prompt, schema?. A model that sees the prompt alone; JSON by schema.",
-    "rlm": "rlm: query, context?. A child that plans for itself.",
-    "tool": "tool: name, args",
-    "map": 'map: over, as, steps. Steps for each item, side by side; failed items are {"error":{}}.',
-    "reduce": "reduce: over, with. One value of a list by",
-    "parallel": 'parallel: plans. [{"steps":[]}] side by side.',
-    "retry": "retry: attempts, steps",
-    "checkpoint": "checkpoint: label",
-    "observe": "observe: values, needs?. Shows you [E,...], then you plan on; needs bring tools.",
-    "final": "final: value. The answer.",
-}
-
-_REDUCE = ' count, concat, sum, max, min, vote{model}. path? is a part of each item; failed? "skip".'
-
-_INNER = "Steps in steps give the value of the last one."
-
-_EXPRESSIONS = (
-    'Values E: JSON, {"var":NAME,"path"?:"a.b[0]"}, {"input":NAME}, {"handle":NAME}, {"literal":JSON}, '
-    '{"join":[E,...]} for one text. Strings are never filled in.'
+from rlm.model.plan import REDUCTIONS, Frame
+from rlm.plan.grammar import (
+    BODIES,
+    FORMS,
+    NOTATION,
+    OFFERED_LEVELS,
+    OFFERED_NEEDS,
+    OFFERED_STEPS,
+    ONLY_WITH,
+    OPERATIONS,
+    PLAN_FIELDS,
+    Fields,
 )
 
 _VALUES: Mapping[str, str] = {
@@ -53,9 +33,6 @@ _VALUES: Mapping[str, str] = {
     "partition": "parts",
 }
 """The most used field of the value of each action."""
-
-_MOST_ARGUMENTS = 4
-"""The most arguments of an action that the text names, from the first one on."""
 
 _LONG: list[dict[str, Any]] = [
     {"op": "context", "handle": "context", "action": "partition", "args": {"by": "lines", "size": 500}, "bind": "cut"},
@@ -82,41 +59,84 @@ _SAY: list[dict[str, Any]] = [{"op": "final", "value": {"answer": 42}}]
 
 def grammar_text(frame: Frame) -> str:
     """Return the plan language with the operations of a frame, and one example, as Markdown with a final line end."""
-    ops = frame.ops
-    lines = [_HEAD + _binding(ops) + _ENDS.get(ops & {"final", "observe"}, "")]
-    for op, words in _STEPS.items():
-        if op in ops:
-            lines.append(f"- {words}{_more(op, frame)}")
-    if ops & {"map", "parallel", "retry"}:
-        lines.append(_INNER)
-    lines.append(_EXPRESSIONS)
+    lines = [_head(frame)]
+    lines += [f"- {op}: {_operation(op, frame)}" for op in OPERATIONS if op in frame.ops]
+    if frame.ops & BODIES:
+        lines.append(f"Steps in steps, at most {_levels(frame)} levels, give the value of the last one.")
+    lines.append(_expressions())
     example = _example(frame)
     if example:
         lines.append("Example: " + json.dumps({"steps": example}, separators=(",", ":")))
     return "\n".join(lines) + "\n"
 
 
-def _binding(ops: frozenset[str]) -> str:
-    without = [op for op in ("checkpoint", "observe", "final") if op in ops]
-    return f" All but {', '.join(without)} have `bind`, a new name." if len(without) < len(ops) else ""
+def _head(frame: Frame) -> str:
+    """Return the form of a plan, its length and ending, and the rule of ``bind``."""
+    endings = [f"`{op}`" for op, operation in OPERATIONS.items() if operation.is_ending and op in frame.ops]
+    most = min(OFFERED_STEPS, frame.limits.max_steps)
+    head = f"# Plan\n{_object(PLAN_FIELDS)}, at most {most} steps. `note` is a place to think."
+    head += f" The last step is {' or '.join(reversed(endings))}."
+    without = [op for op, operation in OPERATIONS.items() if op in frame.ops and "bind" not in operation.fields]
+    if len(without) < len(frame.ops):
+        head += f" All but {', '.join(without)} have `bind`, a new NAME of a-z, 0-9, _."
+    return head
 
 
-def _more(op: str, frame: Frame) -> str:
-    if op == "reduce":
-        return _REDUCE.replace("{model}", ", model (prompt)" if "model" in frame.ops else "")
-    if op == "context":
-        return " " + " ".join(_signature(name, schema) for name, schema in frame.actions.items())
-    return ""
+def _operation(op: str, frame: Frame) -> str:
+    """Return the fields of an operation that a model is offered, and its words."""
+    operation = OPERATIONS[op]
+    names = [
+        name + ("" if field.required else "?") + ("=" + "|".join(field.choices) if field.choices else "")
+        for name, field in operation.fields.items()
+        if field.offered and name != "bind" and (field.required or name not in ONLY_WITH or op != "reduce")
+    ]
+    words = Template(operation.words).substitute(_parts(frame))
+    return ", ".join(names) + (f". {words}" if words else "")
+
+
+def _parts(frame: Frame) -> dict[str, Any]:
+    """Return the parts of the words of operations that depend on the frame."""
+    reductions = [_reduction(kind) for kind in REDUCTIONS if kind != "model" or "model" in frame.ops]
+    return {
+        "actions": " ".join(_signature(name, schema) for name, schema in frame.actions.items()),
+        "reductions": ", ".join(reductions),
+        "attempts": frame.limits.max_attempts,
+        "needs": OFFERED_NEEDS,
+    }
+
+
+def _levels(frame: Frame) -> int:
+    return min(OFFERED_LEVELS, frame.limits.max_nesting)
+
+
+def _reduction(kind: str) -> str:
+    """Return a way to reduce with the fields that it alone has, for example ``model (prompt)``."""
+    fields = OPERATIONS["reduce"].fields
+    own = [name for name, only in ONLY_WITH.items() if only == kind and fields[name].offered]
+    return f"{kind} ({', '.join(own)})" if own else kind
 
 
 def _signature(name: str, schema: Mapping[str, Any]) -> str:
-    """Return an action in short, for example ``partition(by=lines|tokens, size?) parts``."""
+    """Return an action in short, for example ``partition(by=lines|tokens, size?).parts``."""
     needed, value = schema.get("required", ()), _VALUES.get(name)
     rows = []
-    for argument, part in list(schema.get("properties", {}).items())[:_MOST_ARGUMENTS]:
+    for argument, part in schema.get("properties", {}).items():
         words = "=" + "|".join(map(str, part["enum"])) if "enum" in part else ""
         rows.append(f"{argument}{'' if argument in needed else '?'}{words}")
     return f"{name}({', '.join(rows)})" + (f".{value}" if value else "")
+
+
+def _expressions() -> str:
+    forms = ", ".join(map(_object, FORMS.values()))
+    return (
+        f'Values E: JSON with E in it, {forms}. PATH is like "a.b[0]"; a join is one text. Strings are never filled in.'
+    )
+
+
+def _object(fields: Fields) -> str:
+    """Return an object of fields, for example ``{"var":NAME,"path"?:PATH}``."""
+    rows = [f'"{name}"{"" if field.required else "?"}:{NOTATION[field.shape]}' for name, field in fields.items()]
+    return "{" + ",".join(rows) + "}"
 
 
 def _example(frame: Frame) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 from rlm.errors import did_you_mean
 from rlm.model.plan import OPS, REDUCTIONS, Frame, PlanError, PlanProblem, ValidPlan
 from rlm.plan.fields import EnoughProblems, FieldCheck, Names
-from rlm.plan.grammar import ENDINGS, FIELDS, NAME, ONLY_WITH, Shape
+from rlm.plan.grammar import ENDINGS, FIELDS, NAME, ONLY_WITH, PLAN_FIELDS, Shape
 from rlm.plan.parse import MAX_CHARS, MAX_DEPTH, normalise, parse
 from rlm.plan.problems import inside, names_of, one_of, problem, short_json, unknown_name, wrong_value
 from rlm.plan.schemas import mismatch
@@ -114,8 +114,10 @@ class _Check(FieldCheck):
         if not isinstance(data, dict):
             self.add(wrong_value(path, 'an object {"steps": [...]}', data))
             return MISSING
-        for key in [key for key in data if key != "steps"]:
-            self.add(unknown_name(inside(path, key), "unknown_field", "field", key, ["steps"]))
+        for key in [key for key in data if key not in PLAN_FIELDS]:
+            self.add(unknown_name(inside(path, key), "unknown_field", "field", key, PLAN_FIELDS))
+        if "note" in data:
+            self.note(data["note"], inside(path, "note"), NOTHING)
         if "steps" not in data:
             got = f"the keys {names_of(data)}"
             self.add(problem(path, "missing_field", "a plan has `steps`", '{"steps": [...]}', got))
