@@ -53,7 +53,7 @@ operation(analyse, rlm_select:analyse).
 operation(select, rlm_select:select).
 operation(seal, rlm_seal:seal).
 operation(matching, rlm_eligible:matching).
-operation(explain_unit, rlm_explain:explain_unit).
+operation(explanations, rlm_explain:explanations).
 operation(remedies, rlm_explain:remedies).
 operation(say, rlm_explain:say).
 operation(rules_load, rlm_host:rules_load).

@@ -1,10 +1,13 @@
 :- encoding(utf8).
 :- module(rlm_explain,
-          [ explain_unit/2,       % +Args, -Reply
+          [ explanations/2,       % +Args, -Reply
+            explained_unit/3,     % +Question, +Row, -Explanation
+            explain_unit/2,       % +Args, -Reply
             all_reasons/4,        % +Rejected, +Decided, +LookedAt, -Reasons
             remedies/2,           % +Args, -Reply
             say/2,                % +Args, -Reply
             sentence/2,           % +ReasonDict, -Sentence
+            with_words/3,         % +Words, +Reason0, -Reason
             visible/2             % +Text, -Visible
           ]).
 :- use_module(library(lists), [append/2, append/3, member/2]).
@@ -22,6 +25,54 @@ A unit that the rules turned away or let in has its reasons already. Everything 
 explained when somebody asks, from the unit itself, the policy and what each word of the texts weighed: no
 catalog is needed any more. Reasons are data; sentence/2 says them in English, the same in every place.
 */
+
+%!  explanations(+Args:dict, -Reply:dict) is det.
+%
+%   `Args`: a compile's input and policy as for explain_unit/2, and `units`: a row of explained_unit/3 each. `Reply`: the
+%   `explanations` in the same order.
+
+explanations(Args, _{explanations: Explanations}) :-
+    findall(Explanation, ( member(Row, Args.units), explained_unit(Args, Row, Explanation) ), Explanations).
+
+%!  explained_unit(+Question:dict, +Row:dict, -Explanation:dict) is det.
+%
+%   What a compile decided about a unit and what else there is to say. `Row`: the `unit`, `rank`, `raised`, `negated` and
+%   `vetoed` of explain_unit/2; `decided`, where the compile has it (`active`, `packed_out`, `rejected`, `nonviable` or
+%   `none`), and the `reasons` that it gave. `Explanation`: `state`, `reasons`, `words`, and the reasons as `sentences`.
+
+explained_unit(Question, Row, _{state: State, reasons: Reasons, words: Words, sentences: Sentences}) :-
+    explain_unit(Question.put(Row), Looked),
+    Words = Looked.words,
+    decided(Row.decided, Row, Looked, State, Reasons),
+    findall(Sentence,
+            ( member(Reason0, Reasons), with_words(Words, Reason0, Reason), sentence(Reason, Sentence) ),
+            Sentences).
+
+decided(active, Row, _, State, Reasons) =>
+    State = active,
+    Reasons = Row.reasons.
+decided(packed_out, Row, _, State, Reasons) =>
+    State = packed_out,
+    Reasons = Row.reasons.
+decided(rejected, Row, Looked, State, Reasons) =>
+    State = rejected,
+    all_reasons(true, Row.reasons, Looked.reasons, Reasons).
+decided(nonviable, Row, Looked, State, Reasons), integer(Row.rank) =>
+    State = rejected,
+    all_reasons(true, Row.reasons, Looked.reasons, Reasons).
+decided(_, Row, Looked, State, Reasons) =>
+    State = Looked.state,
+    all_reasons(false, Row.reasons, Looked.reasons, Reasons).
+
+%!  with_words(+Words:list, +Reason0:dict, -Reason:dict) is det.
+%
+%   The words of the text, each `[Word, Share, Term]`, in the reason whose sentence lists them.
+
+with_words(Words, Reason0, Reason) :-
+    (   Reason0.kind == lexical
+    ->  Reason = Reason0.put(words, Words)
+    ;   Reason = Reason0
+    ).
 
 %!  explain_unit(+Args:dict, -Reply:dict) is det.
 %

@@ -14,7 +14,7 @@
 :- use_module(library(error), [existence_error/2, must_be/2]).
 :- use_module(library(lists), [member/2, nth1/3]).
 :- use_module(rlm_catalog, [catalog_change/2, catalog_create/2, catalog_destroy/2]).
-:- use_module(rlm_explain, [all_reasons/4, explain_unit/2, sentence/2]).
+:- use_module(rlm_explain, [explained_unit/3]).
 :- use_module(rlm_meant, [likest/3, meant/3, not_meant/2]).
 :- use_module(rlm_select, [select/2]).
 :- use_module(rlm_unit, [unit_kind/2, unit_name/2, unit_server/2, unit_term/2]).
@@ -189,37 +189,31 @@ prompt_explain(Compiled, Unit, explanation{unit: Term, state: State, reasons: Re
         throw(error(existence_error(unit, Unit), context(_, Hint)))
     ),
     Reply = Compiled.reply,
-    (   member([Id, _, _, _, Reasons0, _], Reply.active)
-    ->  State = active,
-        Reasons = Reasons0
-    ;   ( nth1(N, Reply.ranked, Id) -> nth1(N, Reply.ranks, Rank) ; Rank = null ),
-        looked_at(Id, Rank, Facts, Compiled, Looked),
-        against(Id, Rank, Reply, Against, Rejected),
-        ( Rejected == true -> State = rejected ; State = Looked.state ),
-        all_reasons(Rejected, Against, Looked.reasons, Reasons)
-    ),
-    findall(Sentence, ( member(Reason, Reasons), sentence(Reason, Sentence) ), Text).
-
-looked_at(Id, Rank, Facts, Compiled, Looked) :-
-    Reply = Compiled.reply,
+    ( nth1(N, Reply.ranked, Id) -> nth1(N, Reply.ranks, Rank) ; Rank = null ),
     ( memberchk(Id, Reply.negated) -> Negated = true ; Negated = false ),
     ( member([Id, Raised], Reply.raised) -> true ; Raised = [] ),
-    explain_unit(Compiled.question.put(_{ stemmer: english, unit: Facts, sources: Reply.sources, rank: Rank,
-                                          negated: Negated, vetoed: [], raised: Raised,
-                                          held_floor: Reply.relative_floor }),
-                 Looked).
+    decided(Id, Reply, Decided, Given),
+    explained_unit(Compiled.question.put(_{ stemmer: english, sources: Reply.sources, held_floor: Reply.relative_floor }),
+                   _{ unit: Facts, rank: Rank, raised: Raised, negated: Negated, vetoed: [], decided: Decided,
+                      reasons: Given },
+                   Explained),
+    State = Explained.state,
+    Reasons = Explained.reasons,
+    Text = Explained.sentences.
 
-%   against(+Id, +Rank, +Reply, -Reasons, -Rejected): what the rules said when they turned it away.
-against(Id, Rank, Reply, Reasons, Rejected) :-
-    (   member([Id, Reasons0], Reply.rejected)
-    ->  Reasons = Reasons0,
-        Rejected = true
+%   decided(+Id, +Reply, -Decided, -Reasons) is det: what the rules decided about a unit, as
+%   rlm_explain:explained_unit/3 takes it.
+decided(Id, Reply, Decided, Reasons) :-
+    (   member([Id, _, _, _, Reasons0, _], Reply.active)
+    ->  Decided = active
+    ;   member([Id, Reasons0], Reply.rejected)
+    ->  Decided = rejected
     ;   member([Id, Reasons0], Reply.nonviable)
-    ->  Reasons = Reasons0,
-        ( Rank == null -> Rejected = false ; Rejected = true )
-    ;   Reasons = [],
-        Rejected = false
-    ).
+    ->  Decided = nonviable
+    ;   Decided = none,
+        Reasons0 = []
+    ),
+    Reasons = Reasons0.
 
 %!  prompt_render(+Compiled, +Options, -Rendered) is failure.
 %!  prompt_compiler_tool_schemas(+Compiled, -Schemas) is failure.

@@ -14,7 +14,7 @@
 :- use_module(library(apply), [maplist/3]).
 :- use_module(library(lists), [member/2]).
 :- use_module(rlm_eligible, [blocked/2, policy/2]).
-:- use_module(rlm_explain, [all_reasons/4, explain_unit/2, sentence/2, visible/2]).
+:- use_module(rlm_explain, [explained_unit/3, sentence/2, visible/2, with_words/3]).
 :- use_module(rlm_meant, [unit_meant/3]).
 :- use_module(rlm_open, [current_session/1, record/1, records/1]).
 :- use_module(rlm_unit, [unit_name/2, unit_term/2]).
@@ -186,46 +186,8 @@ state(Id, State, Form, Reasons) :-
     looked_up(Id, State, Form, Reasons, _).
 
 look_up(Id, State, Form, Reasons, Words) :-
-    looked_at(Id, Looked),
-    Words = Looked.words,
-    (   record(active(Id, Form0, _, Rows))
-    ->  Form = Form0,
-        ( Form == null -> State = packed_out ; State = active ),
-        maplist(row_dict, Rows, Reasons0),
-        maplist(with_words(Looked.words), Reasons0, Reasons)
-    ;   Form = null,
-        against(Id, Against, Rejected),
-        ( Rejected == true -> State = rejected ; State = Looked.state ),
-        maplist(row_dict, Against, First),
-        all_reasons(Rejected, First, Looked.reasons, Reasons0),
-        maplist(with_words(Looked.words), Reasons0, Reasons)
-    ).
-
-against(Id, Rows, Rejected) :-
-    (   record(rejected(Id, Rows0))
-    ->  Rows = Rows0,
-        Rejected = true
-    ;   record(nonviable(Id, Rows0))
-    ->  Rows = Rows0,
-        ( record(ranked(Id, _)) -> Rejected = true ; Rejected = false )
-    ;   Rows = [],
-        Rejected = false
-    ).
-
-with_words(Words, Reason0, Reason) :-
-    (   Reason0.kind == lexical
-    ->  Reason = Reason0.put(words, Words)
-    ;   Reason = Reason0
-    ).
-
-row_dict(Row, Dict) :-
-    findall(Key-Value, ( member([Key, Value0], Row), row_value(Value0, Value) ), Pairs),
-    dict_create(Dict, _, Pairs).
-
-row_value([nested|Row], Value) :- !, row_dict(Row, Value).
-row_value(Value, Value).
-
-looked_at(Id, Looked) :-
+    decided(Id, Form, Decided, Rows),
+    maplist(row_dict, Rows, Given),
     question(Question),
     record(session(_, _, Stemmer)),
     record(unit(Id, Facts)),
@@ -235,11 +197,39 @@ looked_at(Id, Looked) :-
     ( record(ranked(Id, Rank)) -> true ; Rank = null ),
     ( record(negated(Id)) -> Negated = true ; Negated = false ),
     findall(Rule, record(vetoed(Id, Rule)), Rules),
-    ( record(raised(Id, Rows)) -> maplist(row_dict, Rows, Raised) ; Raised = [] ),
-    explain_unit(Question.put(_{ stemmer: Stemmer, unit: Unit, sources: Sources, rank: Rank,
-                                 negated: Negated, vetoed: Rules, raised: Raised, held_floor: Floor,
-                                 admitted: [], retained: [] }),
-                 Looked).
+    ( record(raised(Id, RaisedRows)) -> maplist(row_dict, RaisedRows, Raised) ; Raised = [] ),
+    explained_unit(Question.put(_{ stemmer: Stemmer, sources: Sources, held_floor: Floor, admitted: [], retained: [] }),
+                   _{ unit: Unit, rank: Rank, raised: Raised, negated: Negated, vetoed: Rules,
+                      decided: Decided, reasons: Given },
+                   Explained),
+    State = Explained.state,
+    Words = Explained.words,
+    maplist(with_words(Words), Explained.reasons, Reasons).
+
+%   decided(+Id, -Form, -Decided, -Rows) is det: what the session has about a unit, as rlm_explain:explained_unit/3 takes
+%   it.
+decided(Id, Form, Decided, Rows) :-
+    (   record(active(Id, Form0, _, Rows0))
+    ->  Form = Form0,
+        Rows = Rows0,
+        ( Form == null -> Decided = packed_out ; Decided = active )
+    ;   Form = null,
+        (   record(rejected(Id, Rows0))
+        ->  Decided = rejected
+        ;   record(nonviable(Id, Rows0))
+        ->  Decided = nonviable
+        ;   Decided = none,
+            Rows0 = []
+        ),
+        Rows = Rows0
+    ).
+
+row_dict(Row, Dict) :-
+    findall(Key-Value, ( member([Key, Value0], Row), row_value(Value0, Value) ), Pairs),
+    dict_create(Dict, _, Pairs).
+
+row_value([nested|Row], Value) :- !, row_dict(Row, Value).
+row_value(Value, Value).
 
 question(Question) :-
     findall(Key-Value, record(input(Key, Value)), Pairs),

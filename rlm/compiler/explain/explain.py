@@ -5,7 +5,7 @@ The rules decide every reason and write every sentence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from rlm.compiler.tokens.token_counter import counter
 from rlm.model.arguments import instance
 from rlm.model.base import Noun, plain
 from rlm.model.facts import facts_of
-from rlm.model.selection import Reason, State
+from rlm.model.selection import Chosen, Reason, State
 from rlm.model.turn import PackingClass
 from rlm.model.unit import Identified, id_among
 from rlm.model.words import counted
@@ -154,44 +154,66 @@ def explanation(view: Projection, unit: str | Identified) -> Explanation:
     Raises:
         CatalogError: ``unknown_unit``, ``ambiguous_name``; ConfigurationError: ``not_an_id``.
     """
-    units = view._snapshot.units
-    unit = id_among(unit, units)
-    selection = view.selection
-    evidence = engine().call("explain_unit", _args(view, unit))
-    words = tuple((word, share) for word, share, _ in evidence["words"])
-    through = tuple((word, term) for word, _, term in evidence["words"] if term != word)
-    chosen = next((item for item in selection.chosen if item.id == unit), None)
-    if chosen is not None:
-        reasons = [Reason.of(row) for row in chosen.reasons]
-        state, form = State.ACTIVE, _form(view, unit)
-        if unit in view._dropped:
-            state = State.PACKED_OUT
-            tokens, free = view._dropped[unit]
-            reasons.insert(0, Reason.of({"kind": "packed_out", "tokens": tokens, "free": free}))
-        elif (short := shortened(view, unit)) is not None:
-            reasons.append(Reason.of(short))
-        return Explanation(
-            unit=unit,
-            state=state,
-            reasons=tuple(reasons),
-            form=form,
-            klass=chosen.klass,
-            tier=chosen.tier,
-            words=words,
-            through=through,
-        )
-    rows = evidence["reasons"]
-    state = State(evidence["state"])
-    against = selection.rejected.get(unit) or selection.nonviable.get(unit)
-    if against is not None:
-        kinds = {(row["kind"], row.get("unit")) for row in against}
-        dropped = {"over_candidate_limit", *({"below_floor", "no_evidence"} if unit in selection.rejected else ())}
-        rows = [*against, *(r for r in rows if r["kind"] not in dropped and (r["kind"], r.get("unit")) not in kinds)]
-        if unit in selection.rejected or unit in selection.rank:
-            state = State.REJECTED
-    return Explanation(
-        unit=unit, state=state, reasons=tuple(Reason.of(row) for row in rows), words=words, through=through
+    return explanations(view, [id_among(unit, view._snapshot.units)])[0]
+
+
+def explanations(view: Projection, ids: Sequence[str]) -> list[Explanation]:
+    """Return the explanations of these units of a view, by one call of the rules."""
+    if not ids:
+        return []
+    asked = {**_shared_args(view, ids), "units": [_row(view, id) for id in ids]}
+    answers = engine().call("explanations", asked)["explanations"]
+    chosen = {item.id: item for item in view.selection.chosen}
+    return [_explanation(view, id, answer, chosen.get(id)) for id, answer in zip(ids, answers, strict=True)]
+
+
+def _explanation(view: Projection, unit: str, answer: Mapping[str, Any], chosen: Chosen | None) -> Explanation:
+    words = answer["words"]
+    explained = Explanation(
+        unit=unit,
+        state=State(answer["state"]),
+        reasons=tuple(Reason.of(row) for row in answer["reasons"]),
+        form=None if chosen is None else _form(view, unit),
+        klass=None if chosen is None else chosen.klass,
+        tier=None if chosen is None else chosen.tier,
+        words=tuple((word, share) for word, share, _ in words),
+        through=tuple((word, term) for word, _, term in words if term != word),
     )
+    vars(explained)["sentences"] = tuple(answer["sentences"])  # the cached property, already known
+    return explained
+
+
+def _row(view: Projection, unit: str) -> dict[str, Any]:
+    """Return the facts of a unit and the decisions about it, as ``explained_unit`` expects them."""
+    selection = view.selection
+    decided, reasons = _decided(view, unit)
+    return {
+        "unit": facts_of(view._snapshot.units[unit]),
+        "rank": selection.rank.get(unit),
+        "raised": selection.raised.get(unit, []),
+        "negated": unit in selection.negated,
+        "vetoed": [selection.vetoed[unit]] if unit in selection.vetoed else [],
+        "decided": decided,
+        "reasons": reasons,
+    }
+
+
+def _decided(view: Projection, unit: str) -> tuple[str, list[Mapping[str, Any]]]:
+    """Return what the rules and the budget decided about a unit, with the reasons."""
+    selection = view.selection
+    chosen = next((item for item in selection.chosen if item.id == unit), None)
+    if chosen is None:
+        if unit in selection.rejected:
+            return "rejected", list(selection.rejected[unit])
+        if unit in selection.nonviable:
+            return "nonviable", list(selection.nonviable[unit])
+        return "none", []
+    reasons: list[Mapping[str, Any]] = list(chosen.reasons)
+    if unit in view._dropped:
+        tokens, free = view._dropped[unit]
+        return "packed_out", [{"kind": "packed_out", "tokens": tokens, "free": free}, *reasons]
+    short = shortened(view, unit)
+    return "active", reasons if short is None else [*reasons, short]
 
 
 def _form(view: Projection, unit: str) -> str | None:
@@ -219,20 +241,16 @@ def shortened(view: Projection, unit: str) -> dict[str, Any] | None:
     return {"kind": "shortened", "tokens": max(full.tokens + headings, free + 1), "free": free}
 
 
-def _args(view: Projection, unit: str) -> dict[str, Any]:
-    selection = view.selection
-    sensors = tuple((name, tuple((id, score) for id, score in row if id == unit)) for name, row in view.turn.sensors)
+def _shared_args(view: Projection, ids: Sequence[str]) -> dict[str, Any]:
+    """Return what the explanations of these units have in common."""
+    selection, among = view.selection, frozenset(ids)
+    sensors = tuple((name, tuple((id, score) for id, score in row if id in among)) for name, row in view.turn.sensors)
     turn = view.turn.model_copy(update={"sensors": sensors, "admitted": (), "retained": ()})
     return {
         **rules.selection_args(turn, view.policy, None),
         **view._reach.args(view._snapshot),
         "stemmer": view._snapshot.stemmer,
-        "unit": facts_of(view._snapshot.units[unit]),
         "sources": selection.sources,
-        "rank": selection.rank.get(unit),
-        "raised": selection.raised.get(unit, []),
-        "negated": unit in selection.negated,
-        "vetoed": [selection.vetoed[unit]] if unit in selection.vetoed else [],
         "held_floor": selection.relative_floor,
     }
 
@@ -241,10 +259,11 @@ def overview(view: Projection) -> Overview:
     """Return the explanation of the whole view."""
     selection = view.selection
     turned_away = [*view.packed_out, *(id for id in selection.rejected if id not in view.active)]
-    active = tuple(explanation(view, id) for id in view.active)
-    away = tuple(explanation(view, id) for id in dict.fromkeys(turned_away))
-    hidden = len(view._snapshot.units) - len(active) - len(away)
-    return Overview(active=active, turned_away=away, hidden=hidden, warnings=view.warnings)
+    away = list(dict.fromkeys(turned_away))
+    explained = explanations(view, [*view.active, *away])
+    active, others = explained[: len(view.active)], explained[len(view.active) :]
+    hidden = len(view._snapshot.units) - len(explained)
+    return Overview(active=tuple(active), turned_away=tuple(others), hidden=hidden, warnings=view.warnings)
 
 
 def compare(before: Projection, after: Projection) -> Comparison:
@@ -258,8 +277,8 @@ def compare(before: Projection, after: Projection) -> Comparison:
         if id in old and _form(before, id) != _form(after, id)
     ]
     return Comparison(
-        appeared=tuple(explanation(after, id) for id in after.active if id not in old),
-        vanished=tuple(explanation(after, id) for id in before.active if id not in new and id in known),
+        appeared=tuple(explanations(after, [id for id in after.active if id not in old])),
+        vanished=tuple(explanations(after, [id for id in before.active if id not in new and id in known])),
         changed_form=tuple(forms),
         tokens=after.ledger.total - before.ledger.total,
     )
