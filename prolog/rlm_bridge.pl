@@ -54,7 +54,7 @@ operation(select, rlm_select:select).
 operation(seal, rlm_seal:seal).
 operation(matching, rlm_eligible:matching).
 operation(explanations, rlm_explain:explanations).
-operation(remedies, rlm_explain:remedies).
+operation(what_if, rlm_changes:what_if).
 operation(say, rlm_explain:say).
 operation(rules_load, rlm_host:rules_load).
 operation(rules_forget, rlm_host:rules_forget).

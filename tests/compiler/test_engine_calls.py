@@ -69,3 +69,23 @@ def test_a_comparison_takes_two_calls(count: Any) -> None:
     catalog = catalog_of(100)
     one, other = rlm.compile(catalog, "word1 word2 word3"), rlm.compile(catalog, "word4 word5 word6")
     assert len(count(lambda: str(one.compare(other)))) <= 2
+
+
+@pytest.mark.parametrize(
+    ("unit", "policy", "kind"),
+    [
+        ("tool:t1", {"denied": {"tool:t1"}}, "undeny"),
+        ("tool:needs", {"denied": {"tool:t1"}}, "undeny"),
+        ("tool:t9", {}, "select"),
+        ("tool:t2", {"capabilities": {"tool:t5"}}, "grant"),
+        ("tool:t3", {"budget": 100}, "budget"),
+    ],
+)
+def test_a_search_for_changes_takes_at_most_six_calls(count: Any, unit: str, policy: dict[str, Any], kind: str) -> None:
+    units = [rlm.Unit(f"tool:t{number}", description=f"word{number} and more") for number in range(1, 30)]
+    catalog = rlm.Catalog([*units, rlm.Unit("tool:needs", description="word50", requires=["tool:t1"])])
+    view = rlm.compile(catalog, "word1 word2 word3 word4 word5 word50", policy=rlm.Policy(**policy))
+    found: list[Any] = []
+    calls = count(lambda: found.append(view.what_if(unit)))
+    assert [list(change) for change in found[0].changes] == [[kind]]
+    assert len(calls) <= 6, calls

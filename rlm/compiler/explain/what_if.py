@@ -1,21 +1,33 @@
-"""Find the changes of the host that would show a unit: the rules propose them, and a compile verifies them."""
+"""Find the changes of the host that would show a unit.
+
+The rules find the changes that make them choose it. The budget is judged here, by packing, and a compile verifies the
+whole.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from rlm.catalog.catalog import Catalog, ephemeral
-from rlm.compiler.explain.explain import Change, Explanation, explanation
-from rlm.compiler.projection import Projection
+from rlm.compiler import rules
+from rlm.compiler.explain.explain import Change, explanation
+from rlm.compiler.pack_selection import pack_selection
+from rlm.compiler.projection import CompileMaterial, Projection
+from rlm.compiler.tokens.token_counter import counter
 from rlm.errors import BudgetError, CompileError
+from rlm.model.facts import facts_of
 from rlm.model.policy import Policy
 from rlm.model.selection import Reason, State
-from rlm.model.unit import Identified
+from rlm.model.unit import Identified, Unit
 from rlm.symbolic.engine import engine
 
 MOST_CHANGES = 4
+
+SMALL_RAISES = 12
+"""Raises of the budget that are tried, each by what the unit lacked, before all units are given room."""
 
 
 def what_if(view: Projection, about: str | Identified) -> Change:
@@ -24,112 +36,124 @@ def what_if(view: Projection, about: str | Identified) -> Change:
     unit = before.unit
     if before.state is State.ACTIVE:
         return Change(unit=unit)
-    with ephemeral(view._snapshot) as catalog:
-        return _search(_Trial(view, catalog), unit)
-
-
-class _Trial:
-    """Repeats the compile of a view under a changed policy.
-
-    The catalog is a copy of the view's units, the extra pinned ones included. The turn has the scores of the sensor,
-    so the sensor is not asked again.
-    """
-
-    def __init__(self, view: Projection, catalog: Catalog) -> None:
-        self._view = view
-        self._material = replace(view._material, catalog=catalog, extra_pinned=(), sensor_input=None)
-
-    def view(self, changes: Sequence[dict[str, Any]]) -> Projection:
-        """Return the view under the changes; see ``compile`` for the errors."""
-        policy = changed(self._view.policy, changes, self._view)
-        return self._view._compile(replace(self._material, policy=policy))
-
-    def shows(self, changes: Sequence[dict[str, Any]], unit: str) -> bool:
-        """Whether the changes are enough to show the unit."""
-        try:
-            return unit in self.view(changes).active
-        except CompileError:
-            return False
-
-
-def _search(trial: _Trial, unit: str) -> Change:
-    change = _steps(trial, unit, [])
-    if change.blocker is None:
-        return change
-    selecting = _steps(trial, unit, [{"select": unit}])  # more units may stand in for those that the host selects
-    return change if selecting.blocker is not None else selecting
-
-
-def _steps(trial: _Trial, unit: str, changes: list[dict[str, Any]]) -> Change:
-    """Add one change after the other until the unit is shown or no further change helps."""
-    for _ in range(MOST_CHANGES * 2):
-        step, blocker = _next_step(trial, changes, unit)
+    if before.state is State.PACKED_OUT:
+        return _with_room(view, unit, [], view)
+    with _material(view) as material:
+        changes, blocker = _chosen_by(view, material, unit)
         if blocker is not None:
             return Change(unit=unit, blocker=blocker)
-        if step is None:
-            return Change(unit=unit, changes=tuple(_irreducible(trial, changes, unit)))
-        changes = _with(changes, step)
-        if len(changes) > MOST_CHANGES:
-            break
-    return Change(unit=unit, blocker=Reason.of({"kind": "no_evidence"}))
+        return _with_room(view, unit, changes, _trial(view, material, changes))
 
 
-def _next_step(trial: _Trial, changes: list[dict[str, Any]], unit: str) -> tuple[dict[str, Any] | None, Reason | None]:
-    """Return the next change, or the reason that no change removes; neither if the changes so far are enough."""
+@contextmanager
+def _material(view: Projection) -> Iterator[CompileMaterial]:
+    """Give the material of a view for further compiles, with a catalog of its units.
+
+    That is the view's own catalog if it has not changed, else a copy of the view's units, the extra pinned ones
+    included. The turn has the scores of the sensor, so the sensor is not asked again.
+    """
+    material = replace(view._material, sensor_input=None)
+    if _is_unchanged(material.catalog, view):
+        yield material
+        return
+    with ephemeral(view._snapshot) as catalog:
+        yield replace(material, catalog=catalog, extra_pinned=())
+
+
+def _is_unchanged(catalog: Catalog, view: Projection) -> bool:
+    return not catalog.destroyed and catalog.revision == view._snapshot.revision
+
+
+def _chosen_by(view: Projection, material: CompileMaterial, unit: str) -> tuple[list[dict[str, Any]], Reason | None]:
+    """Return the changes that make the rules choose a unit, or the reason that no change removes."""
+    units, host = view._snapshot.units, material.host_rules
+    args = rules.selection_args(material.turn, material.policy, None if host is None else host.handle)
+    args["standing"] = [rules.pinned_facts(pinned) for pinned in material.extra_pinned]
+    args |= material.reach.args(view._snapshot)
+    args |= {
+        "about": unit,
+        "stemmer": view._snapshot.stemmer,
+        "facts": [facts_of(units[id]) for id in _near(units, unit)],
+        "own_capabilities": sorted(_own_capabilities(units.values())),
+    }
+    _, reply = material.catalog.ask("what_if", args)
+    if "blocker" in reply:
+        return [], Reason.of(reply["blocker"])
+    return list(reply["changes"]), None
+
+
+def _own_capabilities(units: Iterable[Unit]) -> set[str]:
+    """Return the capabilities that a policy without ``capabilities`` grants."""
+    return {unit.capability for unit in units if unit.trust == "host" and unit.capability}
+
+
+def _near(units: Mapping[str, Unit], unit: str) -> list[str]:
+    """Return a unit, all that it may require, and all that may stand in for one of these."""
+    stand_ins: dict[str, list[str]] = {}
+    for id, other in units.items():
+        for replaced in other.supersedes:
+            stand_ins.setdefault(replaced, []).append(id)
+    found, waiting = {unit}, [unit]
+    while waiting:
+        id = waiting.pop()
+        near: Iterable[str] = (*units[id].requires, *stand_ins.get(id, ()))
+        fresh = [other for other in near if other in units and other not in found]
+        found.update(fresh)
+        waiting += fresh
+    return sorted(found)
+
+
+def _with_room(view: Projection, unit: str, changes: list[dict[str, Any]], trial: Projection | CompileError) -> Change:
+    """Return the changes, with a larger budget if the unit or what must stay has no room.
+
+    Args:
+        view: the view that was asked.
+        unit: the unit, chosen by the rules under ``changes``.
+        changes: the changes of the rules.
+        trial: the view under the changes, or the error of their compile.
+    """
+    if isinstance(trial, Projection) and unit in trial.active:
+        return Change(unit=unit, changes=tuple(changes))
+    more = 0
+    with _material(view) as material:
+        if isinstance(trial, BudgetError):
+            more = int(trial.detail["missing_tokens"])
+            trial = _trial(view, material, [*changes, {"budget": more}])
+        if isinstance(trial, Projection) and unit not in trial.active:
+            more += _room_for(trial, unit)
+            trial = _trial(view, material, [*changes, {"budget": more}])
+    changes = [*changes, {"budget": more}]
+    if not isinstance(trial, Projection) or unit not in trial.active or len(changes) > MOST_CHANGES:
+        return Change(unit=unit, blocker=Reason.of({"kind": "no_evidence"}))
+    return Change(unit=unit, changes=tuple(changes))
+
+
+def _room_for(view: Projection, unit: str) -> int:
+    """Return the further tokens with which a chosen unit is packed. It packs again; the rules are not asked."""
+    more = 0
+    dropped: Mapping[str, tuple[int, int]] = view._dropped
+    everything = sum(tokens for tokens, _ in dropped.values())
+    for _ in range(SMALL_RAISES):
+        tokens, free = dropped[unit]
+        more += max(1, tokens - free)
+        policy = view.policy.model_copy(update={"budget": view.policy.limit + more})
+        material = view._material
+        count = counter(policy.tokenizer)
+        _, dropped, _ = pack_selection(
+            view._snapshot, view.selection, material.turn, policy, count, reach=material.reach
+        )
+        if unit not in dropped:
+            return more
+    return max(more, everything)
+
+
+def _trial(view: Projection, material: CompileMaterial, changes: Sequence[dict[str, Any]]) -> Projection | CompileError:
+    """Return the view under the changes, or the error of a compile that cannot be."""
+    policy = changed(view.policy, changes, view)
     try:
-        view = trial.view(changes)
-    except BudgetError as problem:
-        return {"budget": int(problem.detail["missing_tokens"])}, None
+        return view._compile(replace(material, policy=policy))
     except CompileError as problem:
-        units = problem.detail.get("units", [])
-        return None, Reason.of({"kind": "contradicts_itself", "units": [unit, *units][:2]})
-    current = explanation(view, unit)
-    if current.state is State.ACTIVE:
-        return None, None
-    first: Reason | None = None
-    for change, blocker in _remedies(view, current, {unit}):
-        if change is not None and (change not in changes or "budget" in change):
-            return change, None
-        first = first or blocker
-    return None, first or current.reasons[0]
-
-
-def _remedies(
-    view: Projection, about: Explanation, visited: set[str]
-) -> Iterator[tuple[dict[str, Any] | None, Reason | None]]:
-    """Yield a pair for each reason against a unit: the change that removes it, or the reason that no change removes."""
-    for reason in about.reasons:
-        reply = engine().call("remedies", {"unit": about.unit, "reasons": [reason.to_dict()]})
-        if "blocker" in reply:
-            if reply["blocker"]["kind"] != "none":
-                yield None, Reason.of(reply["blocker"])
-                return
-        elif "look_at" not in reply["change"]:
-            yield reply["change"], None
-        elif reply["change"]["look_at"] not in visited:
-            other = explanation(view, reply["change"]["look_at"])
-            beneath = reason.data.get("reason", {}).get("unit")
-            if other.state is State.ACTIVE and beneath is not None and beneath not in visited:
-                other = explanation(view, beneath)  # it came in with a stand-in that does not count for the host
-            if other.state is not State.ACTIVE:
-                yield from _remedies(view, other, visited | {other.unit})
-
-
-def _with(changes: list[dict[str, Any]], step: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the changes with a further one; budgets add up."""
-    if "budget" not in step:
-        return [*changes, step]
-    more = step["budget"] + sum(change.get("budget", 0) for change in changes)
-    return [*(change for change in changes if "budget" not in change), {"budget": more}]
-
-
-def _irreducible(trial: _Trial, changes: list[dict[str, Any]], unit: str) -> list[dict[str, Any]]:
-    """Return the changes without the superfluous ones."""
-    for change in list(changes):
-        fewer = [other for other in changes if other is not change]
-        if trial.shows(fewer, unit):
-            changes = fewer
-    return changes
+        return problem
 
 
 def changed(policy: Policy, changes: Sequence[dict[str, Any]], view: Projection) -> Policy:
@@ -140,8 +164,7 @@ def changed(policy: Policy, changes: Sequence[dict[str, Any]], view: Projection)
         if verb == "grant":
             granted = update.get("capabilities", policy.capabilities)
             if granted is None:
-                units = view._snapshot.units.values()
-                granted = {unit.capability for unit in units if unit.trust == "host" and unit.capability}
+                granted = _own_capabilities(view._snapshot.units.values())
             update["capabilities"] = frozenset(granted) | {value}
             update["withheld"] = _without(value, update.get("withheld", policy.withheld))
         elif verb == "select":
