@@ -11,14 +11,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlm.agent.agent_state import AgentState
-from rlm.agent.conversation import Conversation, describe_inputs
+from rlm.agent.conversation import Conversation
 from rlm.agent.frames import host_frame, is_last_turn
+from rlm.agent.inputs import describe_inputs
 from rlm.agent.operations import Operations
 from rlm.agent.pace import AgentPace
 from rlm.agent.planning import LARGE_TEXT, in_thread_if_large, next_plan
+from rlm.agent.roles import CONTEXT
+from rlm.context.context import Context
 from rlm.errors import LONGEST_EXCEPTION, RunError
 from rlm.model.base import digest_of
 from rlm.model.plan import Ending, Failed, Final, Observe, PlanError, ValidPlan
+from rlm.model.policy import covers
 from rlm.plan import Execution, PromptText, Scope, is_handle, texts_in, validate, words_in
 from rlm.plan.cost import step_problems
 from rlm.plan.schemas import mismatch
@@ -45,7 +49,9 @@ class Agent(AgentState):
         trace = self.run.trace
         task = trace.body(self.task) if trace.active else ""
         trace.event("agent", agent=self.id, depth=self.depth, role=self.role.value, task=task)
-        conversation = Conversation(await describe_inputs(self.inputs, self.store))
+        room = await self.run.inline_room(self.role, self.policy, self.run_budget.budget)
+        inputs = await describe_inputs(self.inputs, self.store, room)
+        conversation = Conversation(inputs, self.run.options.observe_limit)
         needs = self.run.options.first_needs if self.depth == 0 else (words_in(self.task),)
         while True:
             await self._begin_turn()
@@ -58,12 +64,19 @@ class Agent(AgentState):
                 ending = Failed(problem.to_dict(), "the value of `final`", self.partial())
             repeats = self._count_result(plan, ending)
             if isinstance(ending, Observe):
-                conversation.add_observed(plan_text, ending.values, repeated=repeats > 1)
+                conversation.add_observed(plan_text, ending.values, self.keep_text, repeated=repeats > 1)
                 needs = ending.needs or needs
             elif is_last_turn(self.run.record_left(f"{self.id}.{self.turn}:end", self.run_budget)):
                 raise error_of(ending.error)
             else:
                 conversation.add_failed(plan_text, ending.path, ending.error, self.partial(), repeated=repeats > 1)
+
+    def keep_text(self, name: str, text: str) -> str | None:
+        """Keep an observed text as a context, so that actions read it; None where the agent has no actions."""
+        patterns = self.policy.withheld
+        if self.run_budget.left()["max_context_ops"] <= 0 or any(covers(each, CONTEXT) for each in patterns):
+            return None
+        return self.store.put(Context.text(text), name).id
 
     def _count_result(self, plan: ValidPlan, ending: Observe | Failed) -> int:
         """Return how often this plan has had this result, including now.

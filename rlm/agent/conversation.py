@@ -8,32 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rlm.fencing import FencedText, message, row, row_label, rows_block, text_row, value_block, words
+from rlm.agent.inputs import AgentInputs
+from rlm.agent.observations import OBSERVED_LIMIT, Keep, in_short, observe
+from rlm.fencing import message, rows_block, text_row, value_block, words
 from rlm.model.plan import PlanProblem
-from rlm.plan import is_handle
 
-if TYPE_CHECKING:
-    from rlm.context.store import Store
-
-MAX_VALUE_CHARS = 2_000
-"""Characters of one observed value."""
-
-MAX_TURN_CHARS = 12_000
-"""Characters of all values that one turn observes."""
+MAX_ERROR_CHARS = 2_000
+"""Characters of the error of a failed step."""
 
 MAX_REPLY_CHARS = 4_000
 """Characters of a refused reply that are shown again."""
 
 KEPT_EXCHANGES = 3
-"""The number of newest exchanges that compaction keeps."""
-
-HEAD_CHARS = 160
-"""Characters of the beginning of a context that the inputs show."""
-
-MAX_NAMES = 8
-"""Documents of a context that the inputs name."""
+"""The number of newest exchanges that compaction keeps, and of newest observations that it keeps whole."""
 
 REPEATED = (
     "# No progress\nThis plan has had this result before. Plan something else, or end with `final`: a third time ends "
@@ -43,78 +32,59 @@ REPEATED = (
 ChatMessage = dict[str, str]
 
 
-async def describe_inputs(inputs: Mapping[str, Any], store: Store) -> str:
-    """Return the text that lists an agent's inputs: contexts by size and beginning, other values by content.
-
-    For example, the line of a context is ``a context: text, 5,120 characters, 96 lines, about 1,280 tokens``.
-    """
-    rows = {}
-    for name, value in inputs.items():
-        if is_handle(value):
-            rows[name] = _context_row(name, value["handle"], await store.act(value, "info"))
-        elif name != "query":
-            rows[name] = ("a value", value_block(name, value, MAX_VALUE_CHARS))
-    return _inputs_text(rows)
-
-
-def _context_row(name: str, id: str, info: Mapping[str, Any]) -> tuple[str, FencedText]:
-    """Return one line with a context's kind and size, and a block with its names and its beginning."""
-    about = "about " if "characters" in info.get("estimated", ()) else ""
-    title = "a context" if id == name else f"context {id!r}"
-    parts = [f"{title}: {info['kind']}", f"{about}{info['characters']:,} characters", f"{about}{info['lines']:,} lines"]
-    parts.append(f"about {info['tokens']:,} tokens")
-    rows = [row("begins", info["head"][:HEAD_CHARS])]
-    if "documents" in info:
-        names = [each["name"] for each in info["names"][:MAX_NAMES]]
-        parts.append(f"{info['documents']:,} documents")
-        label = "names" if info["documents"] == len(names) else "first names"
-        rows.insert(0, row(label, names))
-    return ", ".join(parts), rows_block(id, rows)
-
-
-def _inputs_text(rows: Mapping[str, tuple[str, FencedText]]) -> str:
-    """Return the text of the inputs: a line and a block for each."""
-    if not rows:
-        return "# Inputs\n(none)\n"
-    parts: list[str | FencedText] = ["# Inputs\n"]
-    for name, (about, block) in rows.items():
-        parts += [f"- `{name}`: {about}\n", block]
-    return message(*parts)
-
-
 @dataclass
 class PlanExchange:
-    """One reply of the planner, and the answer of the runtime."""
+    """One reply of the planner, and the answer of the runtime.
+
+    ``short`` is the answer after a compaction; empty where it cannot get shorter. ``sizes`` has the characters that
+    are shown of each observed value.
+    """
 
     reply: str
     answer: str
     refused: bool = False
+    short: str = ""
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass
 class Conversation:
-    """The exchanges of one agent so far."""
+    """The exchanges of one agent so far.
 
-    inputs: str
+    ``room`` is the characters of all values that one turn observes.
+    """
+
+    inputs: AgentInputs
+    room: int = OBSERVED_LIMIT
     exchanges: list[PlanExchange] = field(default_factory=list)
     compacted: int = 0
+    shortened: int = 0
 
-    def add_observed(self, reply: str, values: Mapping[str, Any], *, repeated: bool = False) -> None:
-        """Add an executed plan with its observed values; ``repeated``: the plan had the same values before."""
+    def add_observed(self, reply: str, values: Mapping[str, Any], keep: Keep, *, repeated: bool = False) -> None:
+        """Add an executed plan with its observed values.
+
+        Args:
+            reply: the plan.
+            values: the values by label.
+            keep: keeps a text that is too long as a context (``rlm.agent.observations``).
+            repeated: whether the plan had the same values before.
+        """
         self._settle_refusals()
-        max_chars = max(200, min(MAX_VALUE_CHARS, MAX_TURN_CHARS // max(1, len(values))))
-        rows = [row(row_label(name), value, max_chars) for name, value in values.items()]
-        block = rows_block("observed", rows) if rows else "(nothing)"
-        self.exchanges.append(PlanExchange(reply, message("# Observed\n", block) + (REPEATED if repeated else "")))
+        seen = observe(values, self.room, keep)
+        answer = f"# Observed\n{seen.text}" + (REPEATED if repeated else "")
+        short = f"# Observed, in short (to read it again: `observe`)\n{seen.short}"
+        self.exchanges.append(
+            PlanExchange(reply, answer, short=short if len(short) < len(answer) else "", sizes=seen.sizes)
+        )
 
     def add_failed(
-        self, reply: str, path: str, error: Mapping[str, Any], bound: Iterable[str], *, repeated: bool = False
+        self, reply: str, path: str, error: Mapping[str, Any], bound: Mapping[str, Any], *, repeated: bool = False
     ) -> None:
         """Add a plan that failed at a step; ``repeated``: it failed in the same way before."""
         self._settle_refusals()
-        names = ", ".join(bound) or "nothing"
-        block = value_block("error", dict(error), MAX_VALUE_CHARS)
-        text = message(f"# The plan failed at {text_row(path)}\n", block, f"Bound until then: {names}\n")
+        block = value_block("error", dict(error), MAX_ERROR_CHARS)
+        known = ["Bound until then:\n", *in_short(bound)] if bound else ["Bound until then: nothing\n"]
+        text = message(f"# The plan failed at {text_row(path)}\n", block, *known)
         self.exchanges.append(PlanExchange(reply, text + (REPEATED if repeated else "")))
 
     def add_refused(self, reply: str, problems: Iterable[PlanProblem]) -> None:
@@ -129,10 +99,13 @@ class Conversation:
 
     def tail(self, status: str) -> list[ChatMessage]:
         """Return the messages after the task; the last one ends with ``status``."""
-        messages: list[ChatMessage] = [{"role": "user", "content": self.inputs}]
-        if self.compacted:
-            earlier = f"{self.compacted} earlier turns are left out; what they bound is there."
-            messages[0]["content"] += f"# Earlier\n{earlier}\n"
+        messages: list[ChatMessage] = [{"role": "user", "content": self.inputs.text}]
+        earlier = (
+            [f"{self.compacted} earlier turns are left out; what they bound is there.\n"] if self.compacted else []
+        )
+        earlier += [f"{self.shortened} observations are shortened.\n"] if self.shortened else []
+        if earlier:
+            messages[0]["content"] += f"# Earlier\n{''.join(earlier)}"
         for exchange in self.exchanges:
             messages.append({"role": "assistant", "content": exchange.reply or "(empty)"})
             messages.append({"role": "user", "content": exchange.answer})
@@ -140,7 +113,27 @@ class Conversation:
         return messages
 
     def compact(self) -> bool:
-        """Remove the oldest exchanges; return False if none can be removed."""
+        """Shorten old observations, or else remove the oldest exchanges; return False if nothing can be done.
+
+        An observation is shortened where it is older than three turns, or where a later one shows at least as much of
+        the same values.
+        """
+        return self._shorten() or self._remove()
+
+    def _shorten(self) -> bool:
+        shown: dict[str, int] = {}
+        count = 0
+        for age, exchange in enumerate(reversed(self.exchanges)):
+            repeated = exchange.sizes and all(shown.get(name, -1) >= size for name, size in exchange.sizes.items())
+            if exchange.short and (age >= KEPT_EXCHANGES or repeated):
+                exchange.answer, exchange.short = exchange.short, ""
+                count += 1
+            for name, size in exchange.sizes.items():
+                shown[name] = max(size, shown.get(name, 0))
+        self.shortened += count
+        return count > 0
+
+    def _remove(self) -> bool:
         extra = len(self.exchanges) - KEPT_EXCHANGES
         if extra <= 0:
             if len(self.exchanges) <= 1:

@@ -9,6 +9,8 @@ from typing import Any, Literal
 import pydantic
 from pydantic import Field
 
+from rlm.agent.inputs import INLINE_LIMIT
+from rlm.agent.observations import LEAST_ROOM, OBSERVED_LIMIT
 from rlm.catalog.catalog import Catalog
 from rlm.errors import ConfigurationError, did_you_mean
 from rlm.model.base import Noun, field_names
@@ -76,6 +78,9 @@ class Options(Noun):
         trace: a ``*.jsonl`` file.
         redact: called with the text of every body before it is stored.
         on_event: called with every event of the trace as it happens.
+        inline_limit: characters of all contexts together that stand whole in the first request of an agent. Larger
+            contexts stand there as an overview. 0: none stands there whole.
+        observe_limit: characters of all values together that one turn of a planner observes.
         max_repairs: how often in a row an invalid reply is returned for correction.
         temperature: the temperature of every request.
         seed: the seed of every request.
@@ -111,6 +116,8 @@ class Options(Noun):
     trace: Path | None = None
     redact: Callable[[str], str] | None = None
     on_event: Callable[[dict[str, Any]], Any] | None = None
+    inline_limit: int = Field(default=INLINE_LIMIT, ge=0)
+    observe_limit: int = Field(default=OBSERVED_LIMIT, ge=LEAST_ROOM)
     max_repairs: int = Field(default=2, ge=0, le=20)
     temperature: float | None = Field(default=None, ge=0, le=2)
     seed: int | None = None

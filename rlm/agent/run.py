@@ -15,6 +15,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
+from rlm.agent.inputs import INLINE_SHARE, RUN_SHARE, InlineRoom
 from rlm.agent.options import Options
 from rlm.agent.requests import ModelEndpoint, RequestDraft, wire_takes
 from rlm.agent.roles import Role, agent_policy
@@ -24,6 +25,8 @@ from rlm.catalog.catalog import Catalog
 from rlm.compiler.compile import compile as compile_view
 from rlm.compiler.tokens.token_counter import counter
 from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError
+from rlm.model.budget import Budget
+from rlm.model.policy import Policy
 from rlm.model.unit import Unit
 from rlm.providers.base import Provider, ProviderReply, ProviderRequest
 from rlm.sending import gate
@@ -194,6 +197,12 @@ class Run:
             **options,
         )
         return await anyio.to_thread.run_sync(compile_draft, abandon_on_cancel=True)  # a deadline does not wait for it
+
+    async def inline_room(self, role: Role, policy: Policy, budget: Budget) -> InlineRoom:
+        """Return the room for whole contexts in the first request of an agent."""
+        policy = policy_for_window(policy, await self._window(self.endpoint(role).provider))[0]
+        tokens = min(policy.limit // INLINE_SHARE, budget.max_total_tokens // RUN_SHARE)
+        return InlineRoom(self.options.inline_limit, tokens, policy.tokenizer)
 
     async def _sensor_scores(self, draft: RequestDraft) -> SensorScores:
         """Return the sensor's scores for a request, and write them to the trace: a replay has no sensor.

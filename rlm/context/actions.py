@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rlm.compiler.tokens.estimate import estimate
+from rlm.compiler.tokens.token_counter import TokenCounter
 from rlm.context import find, utf8
 from rlm.context.arguments import DEFAULT_PEEK, invalid
 from rlm.context.byte_window import ByteWindow
@@ -37,13 +37,16 @@ Value = dict[str, Any]
 # -- info and peek ------------------------------------------------------------------------------------
 
 
-def info(view: ByteWindow, _arguments: Arguments, guard: Guard, _limits: ActionLimits) -> Value:
-    """Return kind, sizes, documents and head of a context. ``estimated`` names the fields that were not counted."""
+def info(view: ByteWindow, _arguments: Arguments, guard: Guard, _limits: ActionLimits, tokens: TokenCounter) -> Value:
+    """Return kind, sizes, documents and head of a context. ``estimated`` names the fields that were not counted.
+
+    ``tokens`` counts tokens. The tokens of a text above 64 KiB are estimated from samples.
+    """
     value: Value = {"kind": view.context.kind.value, "bytes": view.size}
-    sample = _Sample(view, guard)
+    sample = _Sample(view, guard, tokens)
     if view.size <= EXACT_BYTES or view.counted:
         value["characters"], value["lines"] = view.count(guard)
-        estimated = ["tokens"]
+        estimated = [] if sample.whole and tokens.exact else ["tokens"]
     else:
         value["characters"], value["lines"] = sample.scaled(sample.characters), max(1, sample.scaled(sample.lines))
         estimated = ["characters", "lines", "tokens"]
@@ -64,9 +67,9 @@ class _Sample:
     together.
     """
 
-    def __init__(self, view: ByteWindow, guard: Guard) -> None:
+    def __init__(self, view: ByteWindow, guard: Guard, tokens: TokenCounter) -> None:
         self._view = view
-        whole = view.size <= _SAMPLES * _SAMPLE
+        self.whole = whole = view.size <= _SAMPLES * _SAMPLE
         starts = [0] if whole else [number * (view.size - _SAMPLE) // (_SAMPLES - 1) for number in range(_SAMPLES)]
         self.bytes = self.characters = self.lines = self.tokens = self.undecodable = 0
         for start in starts:
@@ -78,7 +81,7 @@ class _Sample:
             self.bytes += len(raw)
             self.characters += len(text)
             self.lines += utf8.line_ends(raw)
-            self.tokens += estimate(text)
+            self.tokens += tokens.count(text)
             self.undecodable += utf8.undecodable_bytes(raw)
 
     def scaled(self, count: int) -> int:

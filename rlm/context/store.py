@@ -24,6 +24,7 @@ from rlm.context.arguments import checked
 from rlm.context.byte_window import ByteWindow
 from rlm.context.context import Context, check_name
 from rlm.context.limits import ActionLimits, Guard, OutOfTime
+from rlm.context.overview import overview
 from rlm.errors import ContextError, did_you_mean
 
 WORKERS = 4
@@ -216,7 +217,7 @@ class Store:
         """
         complete = checked(action, {} if arguments is None else arguments)
         target = self.get(handle)
-        run = {"slice": self._slice, "partition": self._partition}.get(action)
+        run = {"info": self._info, "slice": self._slice, "partition": self._partition}.get(action)
         if run is not None:
             return await self._timed(lambda guard: run(target, complete, guard), action, target)
         ask = _ACTIONS[action]
@@ -258,6 +259,22 @@ class Store:
             return texts
 
         return list(await self._timed(read, "text", target))
+
+    async def overview(self, handle: Any) -> dict[str, Any]:
+        """Return the overview of a context, for a request that does not hold it whole (``rlm.context.overview``).
+
+        Raises:
+            ContextError: ``unreadable``, ``timeout``, ``unknown_handle``.
+        """
+        target = self.get(handle)
+
+        def read(guard: Guard) -> dict[str, Any]:
+            return overview(self._window(target), guard, self.limits, counter(self._tokenizer))
+
+        return dict(await self._timed(read, "overview", target))
+
+    def _info(self, handle: Handle, arguments: Mapping[str, Any], guard: Guard) -> Any:
+        return actions.info(self._window(handle), arguments, guard, self.limits, counter(self._tokenizer))
 
     def _slice(self, handle: Handle, arguments: Mapping[str, Any], guard: Guard) -> Any:
         window = self._window(handle)
@@ -367,4 +384,4 @@ def _too_large(handle: Handle, max_bytes: int) -> ContextError:
     )
 
 
-_ACTIONS = {"info": actions.info, "peek": actions.peek, "search": actions.search, "count": actions.count}
+_ACTIONS = {"peek": actions.peek, "search": actions.search, "count": actions.count}
