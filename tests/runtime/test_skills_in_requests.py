@@ -183,7 +183,7 @@ def test_k34_at_the_depth_cap_recursion_is_gone_from_the_words_and_from_the_sche
 def test_k35_k18_after_compaction_everything_pinned_and_the_task_are_there_verbatim(server, wire):
     """A long conversation: many turns with large observations. What is pinned is rendered anew each time."""
     task = "Find the odd one. " + "Mind every detail. " * 20
-    turns = 12
+    turns = 20
 
     def as_planner(request: Request) -> str:
         number = sum(1 for message in request.messages if message["role"] == "assistant")
@@ -197,6 +197,7 @@ def test_k35_k18_after_compaction_everything_pinned_and_the_task_are_there_verba
     result = rlm.complete(task, model=provider(server, wire, window=12_000), instruction=HOUSE)
     assert result.unwrap() == "done"
     assert "earlier turns are left out" in server.requests[-1].user_text
+    assert "observations are shortened" in server.requests[-1].user_text
     for request in server.requests:
         assert held(request) == list(BUNDLED)
         assert request.user_text.count(task) == 1
