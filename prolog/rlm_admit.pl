@@ -2,7 +2,6 @@
 :- module(rlm_admit,
           [ start/1,              % -State
             admit_together/5,     % +Tier, +Roots, +Given, +State0, -State
-            admit_each/5,         % +Tier, +Roots, +Given, +State0, -State
             admit_limited/5       % +Roots, +Limit, +Given, +State0, -State
           ]).
 :- use_module(library(aggregate), [aggregate_all/3]).
@@ -119,16 +118,6 @@ pardonable_reason(dependency_out(Id, _), Given, Pardoned0, Pardoned) :-
         out(World, Bad, J, Reasons),
         pardonable(Reasons, Given, Pardoned1, Pardoned)
     ).
-
-%!  admit_each(+Tier, +Roots:list, +Given, +State0, -State) is det.
-%
-%   One after the other; each whole or not at all.
-
-admit_each(_, [], _, State0, State) =>
-    State = State0.
-admit_each(Tier, [R|Rs], Given, State0, State) =>
-    admit(Tier, R, Given, State0, State1, _),
-    admit_each(Tier, Rs, Given, State1, State).
 
 %!  admit_limited(+Roots:list, +Limit, +Given, +State0, -State) is det.
 %

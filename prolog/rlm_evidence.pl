@@ -51,6 +51,9 @@ history_factor(3, 25).
 %   need_share(?Thousandths): a need brings in the units in which its words count this share of the best.
 need_share(400).
 
+%   need_units(?N): each part of a need brings in so many units, and those that count as much as the last of them.
+need_units(5).
+
 %   sensor_weight(?Thousandths): what a sensor's score counts, and so the most that one sensor can add: three and a half
 %   words of one unit only.
 sensor_weight(3500).
@@ -334,13 +337,20 @@ texts_weights(M, View, Input, Source, Texts, Dicts) =>
     findall(Dict,
             ( nth1(N, Texts, Text),
               given(Input.words, Source, N, Given),
-              reading(M, Text, reading(_, _, Terms)),
+              reading(M, Text, Reading),
+              Reading = reading(_, _, Terms),
               term_scores(M, View, Given, Terms, Scores, Weights),
-              foldl(best(View), Scores, 0, Best0),
-              ( Best0 >= Input.floor -> Best = Best0 ; Best = 0 ),
               weights_dict(Weights, Dict0),
-              Dict = Dict0.put(best, Best) ),
+              source_dict(Source, M, View, Input, Given, Reading, Scores, Dict0, Dict) ),
             Dicts).
+
+%   source_dict(+Source, +M, +View, +Input, +Given, +Reading, +Scores, +Dict0, -Dict): a need is told with what a unit
+%   must count to be brought in by it.
+source_dict(needs, M, View, Input, Given, Reading, Scores, Dict0, Dict) =>
+    need_least(M, View, Input, Given, Reading, Scores, Least),
+    Dict = Dict0.put(least, Least).
+source_dict(_, _, _, _, _, _, _, Dict0, Dict) =>
+    Dict = Dict0.
 
 weights_dict(Weights, _{terms: Terms, rarities: Rarities, words: Words}) :-
     unweighed(Weights, Terms, Rarities, Words).
@@ -414,15 +424,13 @@ said_weights(M, View, reading(_, _, Terms), Input, Weights) :-
         example_weights(M, View, Terms, Weights)
     ).
 
-%   A need is a text of its own: its words count in full, but only near the best that it finds.
+%   A need is a text of its own: its words count in full, but only in a few units near the best that it finds.
 need_evidence(M, View, Input, N, Need, Pairs) :-
     given(Input.words, needs, N, Given),
     reading(M, Need, Reading),
     Reading = reading(_, _, Terms),
     term_scores(M, View, Given, Terms, Scores, _),
-    need_best(Given, View, Scores, Best),
-    need_share(Share),
-    Least is max(Input.floor, Best * Share // 1000),
+    need_least(M, View, Input, Given, Reading, Scores, Least),
     findall(I-e(need(Need), S),
             ( member(I-S, Scores),
               S >= Least ),
@@ -431,13 +439,30 @@ need_evidence(M, View, Input, N, Need, Pairs) :-
     sort(Keyed0, Keyed),
     append(Worded, Keyed, Pairs).
 
-%   What a need found best may be told along with the scores of a few units.
-need_best(Given, View, Scores, Best) :-
-    (   Given \== null,
-        get_dict(best, Given, Best0)
-    ->  Best = Best0
-    ;   foldl(best(View), Scores, 0, Best)
+%   need_least(+M, +View, +Input, +Given, +Reading, +Scores, -Least): what a unit must count in the words of a need to be
+%   brought in by it. It is told along where a unit is looked at without its catalog. A unit that cannot be shown takes
+%   no place.
+need_least(_, _, _, Given, _, _, Least), Given \== null, get_dict(least, Given, Least0) =>
+    Least = Least0.
+need_least(M, View, Input, _, Reading, Scores, Least) =>
+    foldl(best(View), Scores, 0, Best),
+    need_share(Share),
+    Least0 is max(Input.floor, Best * Share // 1000),
+    findall(S, ( member(I-S, Scores), S >= Least0, counts(View, I) ), Ss0),
+    sort(0, @>=, Ss0, Ss),
+    need_places(M, Reading, Most),
+    (   nth1(Most, Ss, Last)
+    ->  Least = Last
+    ;   Least = Least0
     ).
+
+%   need_places(+M, +Reading, -Most): a need of several sentences or clauses asks for several things.
+need_places(M, Reading, Most) :-
+    catalog_stemmer(M, Stemmer),
+    intents(Stemmer, Reading, Parts),
+    length(Parts, Length),
+    need_units(Each),
+    Most is Each * max(1, Length).
 
 %   keyed_need(+M, +View, +Elements, +Need, -Pair) is nondet: a need that names a unit, or that it has a trigger for.
 keyed_need(M, View, Reading, Need, I-e(need(Need), Score)) :-

@@ -339,7 +339,7 @@ says(pinned, _) -->
 says(selected_by_host, _) -->
     [ 'the host selected it for this compile' ].
 says(retained, _) -->
-    [ 'the session keeps it from an earlier turn' ].
+    [ 'a session or an agent keeps it from an earlier turn' ].
 says(all_tools, _) -->
     [ 'every eligible tool is shown in this mode' ].
 says(name, R) -->

@@ -5,9 +5,9 @@
           ]).
 :- set_prolog_flag(optimise, true).           % arithmetic in place; this file only
 :- use_module(library(aggregate), [aggregate_all/3]).
-:- use_module(library(apply), [foldl/4]).
+:- use_module(library(apply), [foldl/4, partition/4]).
 :- use_module(library(assoc), [get_assoc/3, list_to_assoc/2, put_assoc/4]).
-:- use_module(library(lists), [member/2]).
+:- use_module(library(lists), [append/3, member/2]).
 :- use_module(library(pairs), [pairs_values/2]).
 :- use_module(rlm_evidence, [intent_least/1]).
 :- use_module(rlm_origin, [view_size/3]).
@@ -48,7 +48,7 @@ intent_factor(800).
 %!  ranked_in(+Module, +View, :Usable, +Evidence, -Merged, -Ranked, -Floors) is det.
 %
 %   The units whose evidence is at or above the floor, best first: `c(I, Score, Lexical, Others)`, by
-%   score, then priority, then id. A name or a need is above every floor; for words the floor also rises
+%   score, then priority, then id. A name is above every floor, and what a need wants is added; for words the floor also rises
 %   with the best score of a unit that may be shown (`call(Usable, I)`), and with each such unit that is in, so that a
 %   clear answer does not drag a crowd along; the first five need not reach it. Where not even the best reaches
 %   `abstain`, words, examples and sensors bring in nothing. `Floors` is `floors(Absolute, Relative)`, the second one as
@@ -58,10 +58,11 @@ intent_factor(800).
 
 ranked_in(M, View, Usable, evidence(Words, Others, _, Intents, Input), Merged, Ranked, floors(Floor, Relative)) :-
     merged(Words, Others, Merged),
+    apart(Merged, Unneeded, Needed),
     Floor = Input.floor,
     Least is 1000 * Floor,
     findall(c(I, Score, Lexical, Es),
-            ( member(c(I, Score, Lexical, Es), Merged),
+            ( member(c(I, Score, Lexical, Es), Unneeded),
               above_floor(Es, Score, Floor, Least) ),
             Above),
     best_first(M, Above, Floored0),
@@ -69,10 +70,66 @@ ranked_in(M, View, Usable, evidence(Words, Others, _, Intents, Input), Merged, R
     lifted(Intents, M, Usable, Best, Floored0, Floored),
     heard(ForBest, Others, Usable, Heard),
     clear_floor(M, View, Input, Heard, Best, Floor, First, Step, Safe),
-    above_relative(Floored, Usable, places(Safe, Best, First), Floor, Step, Kept, places(Left, Last, Relative0)),
+    above_relative(Floored, Usable, places(Safe, Best, First), Floor, Step, Kept0, places(Left, Last, Relative0)),
     Relative is (Relative0 + 999) // 1000,        % who is out is below it, in thousandths too
-    enough_words(Input.words, Usable, Kept, First, Step, Left, Last),
+    enough_words(Input.words, Usable, Kept0, First, Step, Left, Last),
+    with_needed(Needed, M, Kept0, Kept),
     spread_names(Kept, M, Usable, Ranked).
+
+%   apart(+Merged, -Unneeded, -Needed): what units count without what a need says of them, and the needed ones. A need
+%   only adds: it raises no floor, takes no place, and gives no other unit a better one.
+apart(Merged, Unneeded, Needed) :-
+    (   member(c(_, _, _, Es), Merged),
+        member(E, Es),
+        needed(E)
+    ->  part(Merged, Unneeded, Needed)
+    ;   Unneeded = Merged,
+        Needed = []
+    ).
+
+part([], [], []).
+part([C|Merged], Unneeded, Needed) :-
+    C = c(I, Score, Lexical, Es),
+    partition(needed, Es, Wanted, Own),
+    (   Wanted == []
+    ->  Unneeded = [C|Unneeded1],
+        Needed = Needed1
+    ;   foldl(add_score, Wanted, 0, More),
+        Rest is Score - More,
+        Needed = [c(I, Score, Lexical, Es)-Wanted|Needed1],
+        (   Own == [],
+            Lexical =:= 0
+        ->  Unneeded = Unneeded1
+        ;   Unneeded = [c(I, Rest, Lexical, Own)|Unneeded1]
+        )
+    ),
+    part(Merged, Unneeded1, Needed1).
+
+needed(e(need(_), _)).
+needed(e(trigger(need, _), _)).
+
+%   with_needed(+Needed, +M, +Kept0, -Kept): those that a need wants too, each with all that speaks for it.
+with_needed([], _, Kept0, Kept) =>
+    Kept = Kept0.
+with_needed(Needed, M, Kept0, Kept) =>
+    findall(I-Wanted, ( member(C-Wanted, Needed), arg(1, C, I) ), Pairs),
+    list_to_assoc(Pairs, ByUnit),
+    findall(C, ( member(C0, Kept0), whole(C0, ByUnit, C) ), Wholes),
+    findall(I-in, ( member(C, Kept0), arg(1, C, I) ), In0),
+    sort(In0, In1),
+    list_to_assoc(In1, In),
+    findall(C, ( member(C-_, Needed), arg(1, C, I), \+ get_assoc(I, In, _) ), More),
+    append(Wholes, More, Both),
+    best_first(M, Both, Kept).
+
+whole(C0, ByUnit, C) :-
+    C0 = c(I, Score0, Lexical, Es0),
+    (   get_assoc(I, ByUnit, Wanted)
+    ->  foldl(add_score, Wanted, Score0, Score),
+        append(Es0, Wanted, Es),
+        C = c(I, Score, Lexical, Es)
+    ;   C = C0
+    ).
 
 %!  best_first(+Module, +Cs0, -Cs) is det.
 %
@@ -269,7 +326,7 @@ above_relative([C|Cs], Usable, Places0, Floor, Step, Kept, Places) :-
     ),
     above_relative(Cs, Usable, Places1, Floor, Step, Rest, Places).
 
-%   above_floor(+Others, +Score, +Floor, +Relative): the relative floor in millionths. Names and needs are above every
+%   above_floor(+Others, +Score, +Floor, +Relative): the relative floor in millionths. Names are above every
 %   floor; triggers and signals need only reach the absolute one.
 above_floor(_, Score, _, Relative) :-
     Score * 1000 >= Relative,
@@ -277,8 +334,6 @@ above_floor(_, Score, _, Relative) :-
 above_floor(Others, _, Floor, _) :-
     Others = [_|_],
     (   member(e(name(_), _), Others)
-    ->  true
-    ;   member(e(need(_), _), Others)
     ->  true
     ;   foldl(add_pointed, Others, 0, Pointed),
         Pointed >= Floor,

@@ -6,7 +6,7 @@
             reason_dict/3         % +Module, +Reason, -Dict
           ]).
 :- use_module(library(assoc), [assoc_to_list/2, empty_assoc/1, get_assoc/3, list_to_assoc/2, put_assoc/4]).
-:- use_module(library(lists), [append/3, member/2, reverse/2]).
+:- use_module(library(lists), [append/3, list_to_set/2, member/2, reverse/2]).
 :- use_module(library(ordsets), [list_to_ord_set/2, ord_memberchk/2]).
 :- use_module(rlm_catalog, [replaces/3, unit_id/3]).
 :- use_module(rlm_closure, [needs/4, reaching/4]).
@@ -56,9 +56,27 @@ selection_reply(M, Selection, Reply) :-
     ids_scores(Ranked, M, View, 1, RankedIds, Scores, Ranks),
     raised_rows(Ranked, M, Active, RaisedRows),
     source_weights(M, View, Args, Weights, Sources),
+    yielding(M, Args, Ordered, Obliged, Yielding),
     Reply = _{ active: ActiveRows, rejected: RejectedRows, nonviable: BadRows, negated: NegatedIds,
                vetoed: VetoedIds, ranked: RankedIds, scores: Scores, ranks: Ranks, raised: RaisedRows, sources: Sources,
-               floor: Floor, relative_floor: Relative }.
+               floor: Floor, relative_floor: Relative, yielding: Yielding }.
+
+%   yielding(+M, +Args, +Ordered, +Obliged, -Ids): where room is lacking, what earlier requests showed and no call used
+%   gives way first, the oldest before the others; never what the host wants, what is retained, or what must stay.
+yielding(M, Args, Ordered, Obliged, Ids) :-
+    (   get_dict(unused, Args, Unused),
+        Unused \== []
+    ->  findall(I-Tier, member(a(I, Tier, _), Ordered), Tiers),
+        findall(Id,
+                ( member(Id, Unused),
+                  M:number(Id, I),
+                  memberchk(I-Tier, Tiers),
+                  \+ memberchk(Tier, [pinned, selected, retained]),
+                  \+ get_assoc(I, Obliged, _) ),
+                Ids0),
+        list_to_set(Ids0, Ids)
+    ;   Ids = []
+    ).
 
 %   ids_scores(+Ranked, +M, +View, +Rank, -Ids, -Scores, -Ranks): a unit that cannot be shown stands beside the one
 %   whose rank it has.

@@ -6,7 +6,7 @@
 :- use_module(library(assoc), [empty_assoc/1, gen_assoc/3, get_assoc/3, list_to_assoc/2]).
 :- use_module(library(lists), [append/2, append/3, list_to_set/2, member/2, reverse/2]).
 :- use_module(library(ordsets), [list_to_ord_set/2, ord_memberchk/2, ord_subtract/3]).
-:- use_module(rlm_admit, [admit_each/5, admit_limited/5, admit_together/5, start/1]).
+:- use_module(rlm_admit, [admit_limited/5, admit_together/5, start/1]).
 :- use_module(rlm_catalog, [catalog_module/2, catalog_ready/1, with_standing/3]).
 :- use_module(rlm_closure, [by_number/2, nonviable/3, out/4, places/2, reachable/3]).
 :- use_module(rlm_conflict, [decided_first/4]).
@@ -27,7 +27,7 @@ One pass over roots in a fixed order; nothing that was admitted is ever revoked:
 
   1. what the host pinned, all together;
   2. what the host selected for this compile, all together;
-  3. what a session retains;
+  3. what a session or an agent retains;
   4. what the evidence asks for, best first, up to the limit;
   5. in `all_tools`, every other eligible tool;
   6. what the units so far suggest, one level.
@@ -83,14 +83,15 @@ decide(M, Args, selection(Args, View, Evidence, Ranked, Floors, Forbidden, World
     in_already(S2, Active),                 % what stands in for a wish stands on its own feet from here on
     append([Wanted, Active, Retained], Firm),
     widened(Host, Policy, Args.mode, Firm, Negated, Ranked, World),
-    later(World, Args, Wanted, Ranked, Later0),
+    later(World, Args, Wanted, Ranked, Evidenced),
+    findall(root(I, retained, true), member(I, Retained), Kept),
+    append(Kept, Evidenced, Later0),
     considered([Firm], Later0, Considered),
     append(Considered, Lacking, LookedAt),
     nonviable(World, LookedAt, Bad),
     decided_first(World, Bad, Later0, Later),
     Given = given(World, Bad),
-    admit_each(retained, Retained, Given, S2, S3),
-    admit_limited(Later, Args.limit, Given, S3, S4),
+    admit_limited(Later, Args.limit, Given, S2, S4),
     suggested(World, S4, Suggested0),
     considered([], Suggested0, SuggestedIs),
     nonviable(World, SuggestedIs, BadSuggested),

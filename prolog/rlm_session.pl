@@ -243,14 +243,14 @@ sources(_{text: [Text], needs: Needs, history: History, examples: Examples}) :-
 
 source_list(Kind, Sources) :-
     findall(Source,
-            ( record(source(Kind, _, Terms, Rarities, Words, Best)),
-              source_dict(Best, _{terms: Terms, rarities: Rarities, words: Words}, Source) ),
+            ( record(source(Kind, _, Terms, Rarities, Words, Least)),
+              source_dict(Least, _{terms: Terms, rarities: Rarities, words: Words}, Source) ),
             Sources).
 
 source_dict(null, Source0, Source) =>
     Source = Source0.
-source_dict(Best, Source0, Source) =>
-    Source = Source0.put(best, Best).
+source_dict(Least, Source0, Source) =>
+    Source = Source0.put(least, Least).
 
 unit_dict(Id, [Kind, Priority, Trust, Origin, Capability, Flags, Relations, Names, Groups, Triggers, Fields], Unit) :-
     Flags = [Pinned, Mandatory, Visible, Available],

@@ -18,6 +18,7 @@ from rlm.agent.operations import Operations
 from rlm.agent.pace import AgentPace
 from rlm.agent.planning import LARGE_TEXT, in_thread_if_large, next_plan
 from rlm.agent.roles import CONTEXT
+from rlm.agent.shown_tools import needs_of
 from rlm.context.context import Context
 from rlm.errors import LONGEST_EXCEPTION, RunError
 from rlm.model.base import digest_of
@@ -52,11 +53,12 @@ class Agent(AgentState):
         room = await self.run.inline_room(self.role, self.policy, self.run_budget.budget)
         inputs = await describe_inputs(self.inputs, self.store, room)
         conversation = Conversation(inputs, self.run.options.observe_limit)
-        needs = self.run.options.first_needs if self.depth == 0 else (words_in(self.task),)
+        self.tools.first = self.run.options.first_needs if self.depth == 0 else (words_in(self.task),)
         while True:
             await self._begin_turn()
-            plan, plan_text = await next_plan(self, conversation, needs)
+            plan, plan_text = await next_plan(self, conversation)
             ending = await self.execute(plan)
+            self.tools.add_needs(needs_of(plan))
             if isinstance(ending, Final):
                 problem = self._value_problem(ending.value)
                 if problem is None:
@@ -65,7 +67,6 @@ class Agent(AgentState):
             repeats = self._count_result(plan, ending)
             if isinstance(ending, Observe):
                 conversation.add_observed(plan_text, ending.values, self.keep_text, repeated=repeats > 1)
-                needs = ending.needs or needs
             elif is_last_turn(self.run.record_left(f"{self.id}.{self.turn}:end", self.run_budget)):
                 raise error_of(ending.error)
             else:

@@ -16,6 +16,7 @@ import anyio
 
 from rlm.agent.roles import MODEL, RECURSE, REQUIRED_CAPABILITY, Role
 from rlm.agent.run import Run
+from rlm.agent.shown_tools import ShownTools
 from rlm.context.store import Store
 from rlm.model.policy import Policy
 from rlm.plan import Execution, PromptText
@@ -62,6 +63,7 @@ class AgentState(ABC):
     child_scopes: set[anyio.CancelScope] = field(default_factory=set)
     child_counts: Counter[str] = field(default_factory=Counter)
     result_counts: Counter[str] = field(default_factory=Counter)
+    tools: ShownTools = field(default_factory=ShownTools)
 
     @abstractmethod
     async def child_answer(self, query: str, context: Any, plan: Mapping[str, Any] | None, *, call: str) -> Any:

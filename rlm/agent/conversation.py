@@ -45,6 +45,7 @@ class PlanExchange:
     refused: bool = False
     short: str = ""
     sizes: Mapping[str, int] = field(default_factory=dict)
+    tools_reported: bool = False
 
 
 @dataclass
@@ -92,6 +93,16 @@ class Conversation:
         rows = [f"- {text_row(str(problem))}" for problem in problems]
         text = message("# Refused: no valid plan\n", rows_block("problems", rows))
         self.exchanges.append(PlanExchange(words(_cut(reply)), text, refused=True))
+
+    def add_tools(self, text: str) -> None:
+        """Add to the last answer which tools came and went; once for each answer."""
+        last = self.exchanges[-1]
+        last.answer, last.tools_reported = f"{last.answer}{text}", True
+
+    @property
+    def tools_reported(self) -> bool:
+        """Whether the last answer says which tools came and went."""
+        return bool(self.exchanges) and self.exchanges[-1].tools_reported
 
     def _settle_refusals(self) -> None:
         """Remove the refused replies after a valid one."""

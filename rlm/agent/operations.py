@@ -261,6 +261,8 @@ class Operations:
                 usage = call_budget.at_most().model_dump(mode="json", exclude_defaults=True)
                 trace.event("interrupted", call=self.call, tool=tool.id, took=usage)
             raise
+        if outcome.error is None:
+            self.agent.tools.used.add(tool.id)
         if trace.active:
             trace.event(
                 "tool",

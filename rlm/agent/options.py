@@ -60,7 +60,7 @@ class Options(Noun):
         prompt_compile_mode: replaces the mode of the policy.
         prompt_compile_options: further options of ``rlm.compile``, out of ``EVIDENCE``.
         signals: evidence for every compile.
-        needs: evidence for the first compile.
+        needs: evidence for the requests of the root; needs of a plan add to it.
         sensor: scores the units for every request of the tree (``rlm.Sensor()``), by the user's text and by the needs
             of models. A child's task is such a need.
         skills: ``"on"`` (the bundled four), ``"off"``, or a profile.
@@ -226,7 +226,7 @@ class Options(Noun):
 
     @property
     def first_needs(self) -> tuple[str, ...]:
-        """The needs of the first compile."""
+        """The needs of the host, which the needs of plans add to."""
         return (*self.needs, *self.prompt_compile_options.get("needs", ()))
 
     @property

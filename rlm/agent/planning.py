@@ -35,7 +35,7 @@ LARGE_TEXT = 8_000
 T = TypeVar("T")
 
 
-async def next_plan(agent: AgentState, conversation: Conversation, needs: tuple[str, ...]) -> tuple[ValidPlan, str]:
+async def next_plan(agent: AgentState, conversation: Conversation) -> tuple[ValidPlan, str]:
     """Ask the planner for a plan; return the valid plan and its text.
 
     An invalid reply is returned to the planner with its problems, at most ``max_repairs`` times in a row.
@@ -45,7 +45,7 @@ async def next_plan(agent: AgentState, conversation: Conversation, needs: tuple[
     run, trace = agent.run, agent.run.trace
     for attempt in range(run.options.max_repairs + 1):
         call = f"{agent.id}.{agent.turn}" + (f"~{attempt}" if attempt else "")
-        draft, view, frame = await _compiled_draft(agent, conversation, needs, call, repairing=attempt > 0)
+        draft, view, frame = await _compiled_draft(agent, conversation, call, repairing=attempt > 0)
         agent.projection = PromptProjection(
             fingerprint=view.fingerprint, active_units=view.active, tool_count=len(view.callable)
         )
@@ -72,7 +72,7 @@ async def next_plan(agent: AgentState, conversation: Conversation, needs: tuple[
 
 
 async def _compiled_draft(
-    agent: AgentState, conversation: Conversation, needs: tuple[str, ...], call: str, *, repairing: bool
+    agent: AgentState, conversation: Conversation, call: str, *, repairing: bool
 ) -> tuple[RequestDraft, CompiledContext, Frame]:
     """Return the next request, its compiled context and the frame of its plan; compact a long conversation."""
     run = agent.run
@@ -82,7 +82,7 @@ async def _compiled_draft(
     if not any(unit.kind in CALLABLE for unit in run.catalog.units.values()):
         ops = ops - {"tool"}  # known without a compile
     while True:
-        draft = _draft(agent, conversation, needs, call, withheld, ops, left, repairing=repairing)
+        draft = _draft(agent, conversation, call, withheld, ops, left, repairing=repairing)
         try:
             view = await run.compile(draft)
         except BudgetError:
@@ -93,14 +93,26 @@ async def _compiled_draft(
                 ops = ops - {"tool"}  # without a callable tool the request does not mention the operation
                 continue
             if view.ledger.task * COMPACT_SHARE <= view.ledger.limit or not conversation.compact():
+                if _report_tools(agent, conversation, view, call):
+                    continue
+                agent.tools.show(view)
                 return draft, view, frame_of_view(agent, view, ops)
         run.trace.event("compacted", call=call, turns=conversation.compacted)
+
+
+def _report_tools(agent: AgentState, conversation: Conversation, view: CompiledContext, call: str) -> bool:
+    """Add the changes of the visible tools to the last answer; return whether the request must be compiled again."""
+    change = agent.tools.changed_by(view)
+    if conversation.tools_reported or not conversation.exchanges or not change.text:
+        return False
+    conversation.add_tools(change.text)
+    agent.run.trace.event("needs", call=call, **change.row(view))
+    return True
 
 
 def _draft(
     agent: AgentState,
     conversation: Conversation,
-    needs: tuple[str, ...],
     call: str,
     withheld: frozenset[str],
     ops: frozenset[str],
@@ -122,7 +134,9 @@ def _draft(
         role=agent.role,
         text="" if agent.depth else agent.task,
         tail=tail,
-        needs=needs,
+        needs=agent.tools.needs,
+        retained=agent.tools.retained,
+        unused=agent.tools.unused,
         extra_pinned=runtime_units(agent.role, repairing, grammar(ops)),
         withheld=withheld,
         policy=agent.policy,

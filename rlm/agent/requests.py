@@ -44,6 +44,8 @@ class RequestDraft:
     run_budget: RunBudget
     deadline: float
     needs: tuple[str, ...] = ()
+    retained: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
     messages: Sequence[dict[str, str]] = ()
 
 

@@ -182,7 +182,8 @@ class Run:
         catalog_units = self.catalog.units
         extra_pinned = tuple(unit for unit in (*self.extra_pinned, *draft.extra_pinned) if unit.id not in catalog_units)
         policy = policy_for_window(agent_policy(draft.policy, draft.withheld, extra_pinned), window)[0]
-        options = {**self.options.compile_options, "needs": draft.needs}
+        options = {**self.options.compile_options, "needs": draft.needs, "unused": draft.unused}
+        options["retained"] = tuple(dict.fromkeys((*options.get("retained", ()), *draft.retained)))
         if self.sensor is not None:
             options["sensors"] = {**dict(options.get("sensors") or {}), **await self._sensor_scores(draft)}
         compile_draft = partial(

@@ -69,6 +69,7 @@ def compile(
     sensor: Sensor | None = None,
     admitted: Iterable[Preselected] = (),
     retained: Iterable[str] = (),
+    unused: Iterable[str] = (),
     standing: Iterable[Unit] = (),
     tools: Literal["native", "text"] = "native",
     wire: Literal["openai", "anthropic"] | None = None,
@@ -89,7 +90,9 @@ def compile(
         sensors: scores between 0 and 1 by sensor and unit id, from the host's own scorer.
         sensor: scores all units by similarity of meaning to the text and to each need (``rlm.Sensor()``).
         admitted: units that were chosen upstream, with class and premises.
-        retained: ids that a session keeps.
+        retained: ids that a session or an agent keeps.
+        unused: ids that earlier requests showed and no call used, the oldest first. Where room is lacking, these go
+            first, in this order.
         standing: further pinned units of the host, for this compile only; the catalog is not changed.
         tools: the place of full schemas: the provider's ``tools`` field or the text.
         wire: the format in which native tools are sent. A schema that it refuses is mended or left out
@@ -119,6 +122,7 @@ def compile(
         sensors=sensors or {},
         admitted=listed("admitted", admitted),
         retained=listed("retained", retained),
+        unused=listed("unused", unused),
         **({"history": listed("history", history)} if history else {}),
     )
     sensor_input = None if sensor is None else SensorInput(checked_sensor(sensor), turn.sensors)

@@ -27,6 +27,10 @@ _HOST_TIERS = ("pinned", "selected")
 _OUTWEIGHS = 20
 """Each form of a unit of the host tiers is worth this many times all other units, so they never displace it."""
 
+_LESS = 16
+"""The factor between the weights of units that give way one after the other. The shortest form of a unit keeps a tenth
+of its worth, and still outweighs all older units in full."""
+
 _NEVER_DROPPED = (PackingClass.PINNED, PackingClass.MANDATORY)
 
 _blocks: dict[tuple[str, bool, Reach], Blocks] = {}
@@ -50,7 +54,7 @@ def pack_selection(
     media = sum(tokens for _, tokens in prices)
     task = sum(count.count(text) for text, _ in prices) + media
     framing = render.REPLY_FRAMING + render.MESSAGE_FRAMING * (len(messages) + 2)
-    packer = _Packer(snapshot, selection.chosen, blocks, count, fixed=task + framing, limit=policy.limit)
+    packer = _Packer(snapshot, selection, blocks, count, fixed=task + framing, limit=policy.limit)
     shown, dropped, headings = packer.packed()
     spent = dict.fromkeys(PackingClass, 0)
     for item in shown:
@@ -82,14 +86,15 @@ class _Packer:
     def __init__(
         self,
         snapshot: Snapshot,
-        chosen: tuple[Chosen, ...],
+        selection: Selection,
         blocks: Blocks,
         count: TokenCounter,
         *,
         fixed: int,
         limit: int,
     ) -> None:
-        self._snapshot, self._chosen, self._blocks, self._count = snapshot, chosen, blocks, count
+        self._snapshot, self._chosen, self._blocks, self._count = snapshot, selection.chosen, blocks, count
+        self._yielding = selection.yielding
         self._fixed, self._limit = fixed, limit
         self._blocks_of: dict[str, tuple[Block, ...]] = {}
         self._items: list[Item] = []
@@ -101,7 +106,7 @@ class _Packer:
         spent = self._fixed + self._tokens(headings) + sum(item.block.tokens for item in whole)
         if spent <= self._limit:
             return whole, {}, self._tokens(headings)
-        weights = _weights(self._chosen)
+        weights = _weights(self._chosen, self._yielding)
         self._blocks_of = {one.id: self._blocks.of(self._snapshot.units[one.id]) for one in self._chosen}
         self._items = [_item(one, self._blocks_of[one.id], weights[one.id]) for one in self._chosen]
         staying = [item for item in whole if item.packing_class in _NEVER_DROPPED]
@@ -162,9 +167,16 @@ def _item(chosen: Chosen, blocks: tuple[Block, ...], weight: int) -> Item:
     )
 
 
-def _weights(chosen: tuple[Chosen, ...]) -> dict[str, int]:
-    """Return the weight of each unit for the packer."""
+def _weights(chosen: tuple[Chosen, ...], yielding: tuple[str, ...]) -> dict[str, int]:
+    """Return the weight of each unit for the packer.
+
+    Each of ``yielding`` weighs less than the next one by a factor, and the last one less than any other unit. So they
+    give way in their order.
+    """
     weights = {one.id: max(1, one.score) + _TIER_WEIGHT.get(one.tier, 0) for one in chosen}
+    if yielding:
+        steps = {id: _LESS**place for place, id in enumerate(yielding)}
+        weights = {id: steps.get(id, weight * _LESS ** len(yielding)) for id, weight in weights.items()}
     others = sum(weights[one.id] for one in chosen if one.tier not in _HOST_TIERS)
     host = {one.id: _OUTWEIGHS * (1 + others) + weights[one.id] for one in chosen if one.tier in _HOST_TIERS}
     return {**weights, **host}

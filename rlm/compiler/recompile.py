@@ -29,5 +29,6 @@ def renewed(view: Projection, text: str | None, needs: Iterable[str], signals: A
         sensors=before.sensors if sensor_input is None else sensor_input.host_scores,
         admitted=before.admitted,
         retained=before.retained,
+        unused=before.unused,
     )
     return replace(view._material, turn=turn)

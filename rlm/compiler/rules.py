@@ -67,6 +67,7 @@ def selection_args(turn: CompileInput, policy: Policy, rules: int | None) -> dic
         "words": None,
         "admitted": [[item.unit, item.klass.value, item.premises] for item in turn.admitted],
         "retained": turn.retained,
+        "unused": turn.unused,
         "standing": [],
         "selected": sorted(policy.selected),
         "mode": policy.mode.value,

@@ -68,7 +68,7 @@ def session_lines(view: Projection) -> Iterator[str]:
     yield term("floor", selection.relative_floor)
     for kind, sources in sorted(selection.sources.items()):
         for place, source in enumerate(sources, 1):
-            yield term("source", kind, place, *(source.get(part) for part in ("terms", "rarities", "words", "best")))
+            yield term("source", kind, place, *(source.get(part) for part in ("terms", "rarities", "words", "least")))
     for unit in sorted(view._snapshot.units.values(), key=lambda unit: unit.id):
         yield term("unit", unit.id, _facts(unit))
     shown = {item.unit.id: item.block for item in view.shown} if view._shown is not None else {}

@@ -16,7 +16,6 @@ from rlm.catalog.catalog import Catalog
 from rlm.compiler.compile import ELSEWHERE, checked_policy
 from rlm.compiler.compile import compile as compile_view
 from rlm.compiler.render import native_tools
-from rlm.compiler.rules import superseded
 from rlm.compiler.view import CompiledContext
 from rlm.errors import BudgetError
 from rlm.model.arguments import instance
@@ -144,11 +143,11 @@ class Session:
         shortened = tuple(id for id in kept if id in view.active and id not in view.callable)
         if view.packed_out or shortened:
             return CompactionReason.BUDGET, (*view.packed_out, *shortened)
+        superseders = self._superseders(view, missing)
+        if superseders:
+            return CompactionReason.SUPERSEDED, superseders
         if missing:
             return CompactionReason.NOT_SHOWABLE, missing
-        waiting = self._superseders(view, set(kept))
-        if waiting:
-            return CompactionReason.SUPERSEDED, waiting
         moved = self._moved(view)
         return (CompactionReason.CHANGED, moved) if moved else None
 
@@ -160,16 +159,12 @@ class Session:
             if id in view.selection.rank and any(row["kind"] == "over_tool_limit" for row in rows)
         )
 
-    def _superseders(self, view: CompiledContext, kept: set[str]) -> tuple[str, ...]:
-        units = view._snapshot.units
-        return tuple(
-            id
-            for id, rows in view.selection.rejected.items()
-            for row in rows
-            if row["kind"] == "conflict_with"
-            and row["unit"] in kept
-            and row["unit"] in superseded(units[row.get("through", id)], units)
-        )
+    def _superseders(self, view: CompiledContext, missing: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the units that superseded kept tools; empty if another cause took one of the tools away."""
+        rows = [next(iter(view.selection.rejected.get(id, ())), {}) for id in missing]
+        if any(row.get("kind") != "superseded_by" for row in rows):
+            return ()
+        return tuple(dict.fromkeys(row["unit"] for row in rows))
 
     def _moved(self, view: CompiledContext) -> tuple[str, ...]:
         """Return the units that prevent the new block from beginning with the old one, byte for byte."""

@@ -96,7 +96,8 @@ class Selection:
     ``chosen`` is in the order of admission. ``rejected`` has the roots that did not get in, ``nonviable``
     units whose requirements cannot be met, ``ranked`` the evidence candidates with their scores in
     thousandths, best first; ``raised`` has what moved some of them that are not active, beyond their own evidence.
-    A unit in none of them is explained on request.
+    ``yielding`` are active units that give way first where room is lacking, in this order. A unit in none of them is
+    explained on request.
     """
 
     chosen: tuple[Chosen, ...]
@@ -111,6 +112,7 @@ class Selection:
     sources: dict[str, Any] = field(repr=False)
     floor: int
     relative_floor: int
+    yielding: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, reply: Mapping[str, Any]) -> Selection:
@@ -131,6 +133,7 @@ class Selection:
             sources=reply["sources"],
             floor=reply["floor"],
             relative_floor=reply["relative_floor"],
+            yielding=tuple(reply["yielding"]),
         )
 
     @cached_property

@@ -110,7 +110,8 @@ class CompileInput(Noun):
     ``text`` is the user's present text; prose negation is read in it and nowhere else. ``messages`` is the
     conversation before it, or up to it where it is the last of them; ``tail`` holds the messages after it: they are
     shown, and are no evidence. ``signals``, ``sensors``, ``admitted`` and ``retained`` come from the host; ``needs``
-    may come from a model: evidence, never authority.
+    may come from a model: evidence, never authority. ``unused`` are ids that earlier requests showed and no call used,
+    the oldest first: where room is lacking, they go in this order.
     """
 
     text: str = ""
@@ -122,6 +123,7 @@ class CompileInput(Noun):
     sensors: Scores = ()
     admitted: tuple[Preselected, ...] = ()
     retained: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
 
     @pydantic.field_validator("needs", "history", mode="before")
     @classmethod
@@ -133,7 +135,7 @@ class CompileInput(Noun):
             raise ValueError(f"{len(value):,} texts are too many: give at most {most:,}")
         return value
 
-    @pydantic.field_validator("text", "needs", "history", "retained")
+    @pydantic.field_validator("text", "needs", "history", "retained", "unused")
     @classmethod
     def _unicode(cls, value: Any) -> Any:
         for text in [value] if isinstance(value, str) else value:
@@ -147,6 +149,8 @@ class CompileInput(Noun):
         for message in (*fields["messages"], *fields["tail"]):
             if not message["body"]:
                 del message["body"]
+        if not self.unused:
+            del fields["unused"]
         return digest_of(fields)
 
 

@@ -169,7 +169,7 @@ OPERATIONS: Mapping[str, Operation] = {
     ),
     "checkpoint": Operation("", {"label": StepField(Shape.LABEL)}),
     "observe": Operation(
-        "Shows you [E,...], then you plan on; up to $needs needs bring tools.",
+        "Shows you [E,...] ([] beside needs), then you plan on; up to $needs needs bring tools.",
         {"values": StepField(Shape.VALUES), "needs": _may(Shape.NEEDS)},
         is_ending=True,
     ),

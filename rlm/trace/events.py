@@ -42,6 +42,7 @@ EVENTS: Mapping[str, Mapping[str, Shape]] = {
         "left": LEFT,
     },
     "reply": {"call": TEXT, "request": TEXT},
+    "needs": {"call": TEXT, "came": [TEXT], "went": [TEXT], "needs": [{"need": TEXT, "brought": [TEXT]}]},
     "plan": {"call": TEXT, "plan": TEXT},
     "refused": {"call": TEXT, "error": ERROR},
     "step": {"agent": TEXT, "turn": COUNT, "step": TEXT, "what": TEXT},

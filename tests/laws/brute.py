@@ -89,12 +89,13 @@ class _Selecting:
         self.together("pinned", [id for id in self.facts.pinned if self.may_be_pinned(id)])
         self.together("selected", [id for id in self.host if self.fits(id, self.firm)])
         self.open = self.unspoken_against()
-        for id in self.retained:
-            if id not in self.evidence.negated:
-                self.admit(id)
         taken = 0
+        kept = [id for id in self.retained if id not in self.evidence.negated]
         free = {*self.evidence.names, *self.facts.every_tool}
-        for id in self.in_order(self.spoken):
+        for id in self.in_order(list(dict.fromkeys([*kept, *self.spoken]))):
+            if id in kept:
+                self.admit(id)
+                continue
             if id not in self.facts.eligible or id in self.chosen.active or self.is_suppressed(id):
                 continue
             counted = id in self.evidence.ranked and id not in free

@@ -107,7 +107,8 @@ def brought_by(id: str, chosen: dict[str, Any]) -> str:
 def places_of(view: CompiledContext, facts: Facts) -> dict[str, tuple[int, int]]:
     """Each candidate's place: its tier, and its rank there, moved before what needs something it supersedes."""
     tools = [id for id in facts.in_order(facts.every_tool & facts.eligible) if id not in view.selection.rank]
-    order = dict.fromkeys([*view.selection.ranked, *tools])
+    kept = [id for id in view.turn.retained if id in facts.units and id not in view.selection.negated]
+    order = dict.fromkeys([*kept, *view.selection.ranked, *tools])
     ranks = {id: 2 * place for place, id in enumerate(order)}
     showable = showable_of(view, facts)
     closures = {id: set(closure_of(id, facts, showable)) for id in ranks}
@@ -119,7 +120,6 @@ def places_of(view: CompiledContext, facts: Facts) -> dict[str, tuple[int, int]]
             if before and min(before) < ranks[id]:
                 ranks[id], moved = (min(before) - 1) // 2 * 2 + 1, True
     places = {id: (TIERS.index("evidence"), rank) for id, rank in ranks.items()}
-    places |= {id: (TIERS.index("retained"), 0) for id in view.turn.retained}
     for item in view.selection.chosen:
         if item.tier == "suggested":
             places.setdefault(item.id, (TIERS.index("suggested"), 0))

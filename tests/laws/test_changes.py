@@ -265,6 +265,20 @@ def test_p05_another_fingerprint_for_other_material() -> None:
         assert len(known) == len(views) + 1, str(case)
 
 
+def test_a_need_only_adds_candidates() -> None:
+    added = 0
+    for case, _ in pairs(76_000, 300):
+        bare = replace(case, options={**case.options, "needs": []})
+        needy = replace(case, options={**case.options, "needs": ["a quartz garden", "the harbor"]})
+        few, many = compiled(bare), compiled(needy)
+        if isinstance(few, str) or isinstance(many, str):
+            continue
+        assert set(few.selection.ranked) <= set(many.selection.ranked), str(needy)
+        assert few.selection.relative_floor == many.selection.relative_floor, str(needy)
+        added += len(many.selection.ranked) > len(few.selection.ranked)
+    assert added > 50
+
+
 def test_p05_spelled_out_defaults_are_no_other_material() -> None:
     unit = rlm.Unit("tool:a", description="river")
     assert given_fields(spelled_out(unit)).keys() > given_fields(unit).keys()

@@ -99,6 +99,49 @@ test(rule_history_knows_synonyms_in_english_only, A-B == ['tool:b', 'tool:a']-['
     scores_in(german, _{history: [photo], floor: 1}, B).
 test(rule_a_catalog_without_a_stemmer_knows_none, Ids == ['tool:b']) :- scores_in(none, Ids).
 
+% Needs
+
+%   brought(+Needs, +Denied, -Count): how many of four equal units, five lesser ones and ten of another kind needs bring.
+brought(Needs, Denied, Count) :-
+    findall(Id-[description('stone river')],
+            ( between(1, 4, N), format(atom(Id), 'tool:best~d', [N]) ),
+            Best),
+    findall(Id-[description('stone river forest garden harbor engine')],
+            ( between(5, 9, N), format(atom(Id), 'tool:next~d', [N]) ),
+            Next),
+    findall(Id-[description(cloud)], ( between(10, 19, N), format(atom(Id), 'tool:last~d', [N]) ), Last),
+    append([Best, Next, Last], Units),
+    chosen(Units, _{needs: Needs, denied: Denied, floor: 1}, Ids),
+    length(Ids, Count).
+
+test(rule_a_need_brings_five_and_the_equals_of_the_fifth, A-B == 9-4) :-
+    brought(['stone river'], [], A),
+    brought(['stone river'], ['tool:next*'], B).
+test(rule_what_is_below_the_fifth_is_not_brought, Count == 5) :-
+    findall(Id-[description('stone river')],
+            ( between(1, 5, N), format(atom(Id), 'tool:best~d', [N]) ),
+            Best),
+    findall(Id, ( between(1, 20, N), format(atom(Id), 'tool:other~d', [N]) ), Others),
+    append([['tool:next'-[description('stone river forest garden harbor engine')]], Best, Others], Units),
+    chosen(Units, _{needs: ['stone river'], floor: 1}, Ids),
+    length(Ids, Count).
+test(rule_a_unit_that_cannot_be_shown_takes_no_place_of_a_need, Count == 8) :-
+    brought(['stone river'], ['tool:best1'], Count).
+test(rule_each_part_of_a_need_brings_five, Count == 19) :- brought(['stone river. cloud'], [], Count).
+
+%   beside_need(+Needs, -Ids): what a text brings in beside a need that counts much more.
+beside_need(Needs, Ids) :-
+    findall(Id-[description('stone bridge over a river')],
+            ( between(1, 9, N), format(atom(Id), 'tool:t~d', [N]) ), Text),
+    findall(Id, ( between(1, 12, N), format(atom(Id), 'tool:o~d', [N]) ), Others),
+    append([Text, Others, ['tool:n'-[description('quartz zephyr amber cobalt jasper')]]], Units),
+    chosen(Units, _{text: bridge, needs: Needs, relative_floor: 250, abstain: 300}, Ids0),
+    msort(Ids0, Ids).
+
+test(rule_a_need_only_adds, More == ['tool:n'|Ids]) :-
+    beside_need([], Ids),
+    beside_need(['quartz zephyr amber cobalt jasper'], More).
+
 %   quoted_words(+Count, -Factor): how much the last of so many quoted words counts.
 quoted_words(Count, Factor) :-
     Fewer is Count - 1,

@@ -29,7 +29,7 @@ test(history, T == 'words of 1 turn ago count 0.40') :- says(_{kind: history, tu
 
 says_row(_{kind: pinned}, 'the host pinned it').
 says_row(_{kind: selected_by_host}, 'the host selected it for this compile').
-says_row(_{kind: retained}, 'the session keeps it from an earlier turn').
+says_row(_{kind: retained}, 'a session or an agent keeps it from an earlier turn').
 says_row(_{kind: all_tools}, 'every eligible tool is shown in this mode').
 says_row(_{kind: name, name: 'git diff'}, 'the text names it ("git diff")').
 says_row(_{kind: trigger, signal: phrase, value: 'look over', score: 900}, 'its phrase trigger "look over" fired (0.90)').

@@ -212,6 +212,14 @@ test(l5_pinned_before_selected_before_retained_before_evidence,
            _{text: stone, selected: ['tool:c'], retained: ['tool:b']}, Ids).
 test(l4_what_the_text_forbids_is_kept_no_longer, Ids == []) :-
     chosen(['tool:github'], _{text: 'do not use github', retained: ['tool:github']}, Ids).
+test(l3_what_supersedes_a_retained_unit_is_decided_first, Ids == ['tool:new']) :-
+    chosen(['tool:old', 'tool:new'-[description(stone), supersedes(['tool:old'])]],
+           _{text: stone, retained: ['tool:old']}, Ids).
+test(l3_a_retained_unit_is_kept_where_nothing_asks_for_its_superseder, Ids == ['tool:old']) :-
+    chosen(['tool:old', 'tool:new'-[description(stone), supersedes(['tool:old'])]],
+           _{text: river, retained: ['tool:old']}, Ids).
+test(l4_a_retained_unit_ends_with_its_capability, Ids == []) :-
+    chosen(['tool:a'], _{retained: ['tool:a'], withheld: ['tool:a']}, Ids).
 test(l4_a_retained_unit_that_is_denied_is_kept_no_longer, Ids == []) :-
     chosen(['tool:a'], _{retained: ['tool:a'], denied: ['tool:a']}, Ids).
 test(l4_in_all_tools_prose_hides_no_tool, Ids == ['tool:git', 'tool:github']) :-

@@ -81,14 +81,14 @@ def test_a_plan_may_be_its_list_of_steps():
     assert rlm.run_plan([final(1)]).unwrap() == 1
 
 
-def test_what_the_host_needs_is_evidence_for_the_first_compile_however_it_is_said():
+def test_what_the_host_needs_is_evidence_for_every_compile_however_it_is_said():
     assert Options.of(needs=["a"], prompt_compile_options={"needs": ["b"]}).first_needs == ("a", "b")
     catalog = rlm.Catalog()
     catalog.add(rlm.Unit("instruction:zebra", description="How zebras are counted.", content="By stripes."))
     for options in ({"needs": ["count zebras"]}, {"prompt_compile_options": {"needs": ["count zebras"]}}):
         script = ScriptedProvider([plan(observe("x", needs=["nothing of the kind"])), plan(final(1))])
         rlm.complete("unrelated", model=script, catalog=catalog, **options).unwrap()
-        assert [b"By stripes." in body for body in script.bodies] == [True, False]
+        assert [b"By stripes." in body for body in script.bodies] == [True, True]
     catalog.destroy()
 
 

@@ -245,7 +245,7 @@ def _shared_args(view: Projection, ids: Sequence[str]) -> dict[str, Any]:
     """Return what the explanations of these units have in common."""
     selection, among = view.selection, frozenset(ids)
     sensors = tuple((name, tuple((id, score) for id, score in row if id in among)) for name, row in view.turn.sensors)
-    turn = view.turn.model_copy(update={"sensors": sensors, "admitted": (), "retained": ()})
+    turn = view.turn.model_copy(update={"sensors": sensors, "admitted": (), "retained": (), "unused": ()})
     return {
         **rules.selection_args(turn, view.policy, None),
         **view._reach.args(view._snapshot),

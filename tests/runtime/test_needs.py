@@ -1,0 +1,160 @@
+"""A need adds tools, what was used stays, and the request says what came, what went and what each need brought."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rlm
+from tests.runtime.actors import Cast, final, observe, parts, plan, provider, tool, var
+
+PARCEL = "weigh a parcel on the scales"
+LIBRARY = "list the books of a library"
+
+
+def made(name: str, description: str, **fields: Any) -> Any:
+    def handler() -> str:
+        return f"{name} done"
+
+    return rlm.tool(effect="read", name=name, description=description, **fields)(handler)
+
+
+TOOLS = [
+    made("parcel_scales", "Weigh a parcel on the scales."),
+    made("library_books", "List the books of a library."),
+    made("orchard_trees", "Count the trees of an orchard."),
+    *(made(f"filler_{n:02}", f"Filler number {n:02}.") for n in range(25)),
+]
+
+
+def run(server: Any, planner: list[str], query: str = "do it", **options: Any) -> Any:
+    server.script(Cast(planner=planner))
+    return rlm.complete(query, model=provider(server, "openai"), tools=TOOLS, **options)
+
+
+def told(server: Any, place: int) -> str:
+    """The part of a planner's request that says which tools came and went."""
+    text = [request for part, request in parts(server) if part == "planner"][place].user_text
+    return text.rpartition("# Tools\n")[2].partition("\n#")[0] if "# Tools\n" in text else ""
+
+
+def shown(server: Any, place: int) -> list[str]:
+    text = [request for part, request in parts(server) if part == "planner"][place].text
+    return [tool.name for tool in TOOLS if f"## {tool.name}\n" in text]
+
+
+def events(path: Path, name: str) -> list[dict[str, Any]]:
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return [row for row in rows if row["event"] == name]
+
+
+def test_a_need_adds_and_the_request_says_what_it_brought(server):
+    first = plan(observe(needs=[PARCEL]))
+    second = plan(tool("parcel_scales", "x"), observe(var("x"), needs=[LIBRARY, "solve chess"]))
+    assert run(server, [first, second, plan(final(1))]).status == "ok"
+    assert shown(server, 0) == []
+    assert shown(server, 1) == ["parcel_scales"]
+    assert shown(server, 2) == ["parcel_scales", "library_books"]
+    assert f'"{PARCEL}" -> brought: parcel_scales' in told(server, 1)
+    assert f'"{LIBRARY}" -> brought: library_books' in told(server, 2)
+    assert '"solve chess" -> none available' in told(server, 2)
+    assert "went" not in told(server, 2)
+
+
+def test_a_need_that_found_what_is_there_says_so(server):
+    run(server, [plan(observe(needs=[PARCEL])), plan(observe(needs=[PARCEL])), plan(final(1))])
+    assert f'"{PARCEL}" -> here already: parcel_scales' in told(server, 2)
+
+
+def test_the_needs_of_a_plan_that_failed_before_its_observe_are_served(server):
+    broken = plan(
+        {"op": "model", "prompt": "x", "bind": "x", "schema": {"type": "integer"}}, observe(var("x"), needs=[LIBRARY])
+    )
+    server.script(Cast(planner=[broken, plan(final(1))], leaf="no number"))
+    assert rlm.complete("do it", model=provider(server, "openai"), tools=TOOLS).status == "ok"
+    assert "The plan failed" in [request for part, request in parts(server) if part == "planner"][1].user_text
+    assert "library_books" in told(server, 1)
+    assert shown(server, 1) == ["library_books"]
+
+
+def test_k34_why_a_need_brought_nothing_stands_in_the_trace_and_not_in_the_request(server, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    policy = rlm.Policy(denied={"tool:parcel_scales"})
+    run(server, [plan(observe(needs=[PARCEL])), plan(final(1))], policy=policy, trace=trace)
+    assert told(server, 1).strip() == f'- "{PARCEL}" -> none available'
+    assert all("parcel_scales" not in request.text for _, request in parts(server))
+    (row,) = events(trace, "needs")
+    (need,) = row["needs"]
+    assert need["out"] == [{"unit": "tool:parcel_scales", "reasons": [{"kind": "denied"}]}]
+
+
+def test_a_withheld_capability_ends_what_was_used(server):
+    planner = [
+        plan(observe(needs=[PARCEL])),
+        plan(tool("parcel_scales", "x"), observe(var("x"))),
+        plan(final(1)),
+    ]
+    run(server, planner, budget={"max_tool_calls": 1})
+    assert shown(server, 1) == ["parcel_scales"]
+    assert shown(server, 2) == []
+    assert "went: parcel_scales" in told(server, 2)
+
+
+def test_where_room_is_lacking_the_oldest_unused_tool_goes_first(server, tmp_path):
+    long = "It does so with great care, and it says what it did, when it did it, and for which reason. " * 12
+    texts = {
+        "parcel_scales": "Weigh a parcel on the scales.",
+        "library_books": "List the books of a library.",
+        "orchard_trees": "Count the trees of an orchard.",
+    }
+    tools = [*(made(name, f"{text} {long}") for name, text in texts.items()), *TOOLS[3:]]
+    planner = [
+        plan(observe(needs=[PARCEL])),
+        plan(tool("parcel_scales", "x"), observe(var("x"), needs=[LIBRARY])),
+        plan(observe(needs=["count the trees of an orchard"])),
+        plan(final(1)),
+    ]
+    server.script(Cast(planner=planner))
+    trace = tmp_path / "run.jsonl"
+    rlm.complete("do it", model=provider(server, "openai"), tools=tools, trace=trace).unwrap()
+    assert shown(server, 3) == [*texts]
+    sizes = [row["reserved"][0] for row in events(trace, "request")]
+    for less in range(100, 4000, 200):
+        server.script(Cast(planner=planner))
+        policy = rlm.Policy(budget=sizes[3] - less)
+        rlm.complete("do it", model=provider(server, "openai"), tools=tools, policy=policy).unwrap()
+        if shown(server, -1) != [*texts]:
+            break
+    assert shown(server, -2) == ["parcel_scales", "library_books"]
+    assert shown(server, -1) == ["parcel_scales", "orchard_trees"]
+    assert "went: library_books" in told(server, -1)
+
+
+def test_a_child_inherits_no_used_tool(server):
+    ask = plan({"op": "rlm", "query": "name a colour", "bind": "y"}, observe(var("y")))
+    planner = [
+        plan(observe(needs=[PARCEL])),
+        plan(tool("parcel_scales", "x"), observe(var("x"))),
+        ask,
+        plan(final(1)),
+    ]
+    server.script(Cast(planner=planner, child=plan(final("red"))))
+    assert rlm.complete("do it", model=provider(server, "openai"), tools=TOOLS).status == "ok"
+    (request,) = [request for part, request in parts(server) if part == "child"]
+    assert "parcel_scales" not in request.text
+    assert shown(server, 3) == ["parcel_scales"]
+
+
+@pytest.mark.parametrize("values", [[], {}])
+def test_only_beside_needs_may_there_be_no_values(values):
+    from rlm.model.plan import Frame, PlanError
+    from rlm.plan import validate
+
+    step: dict[str, Any] = {"op": "observe", "values": values}
+    assert validate({"steps": [{**step, "needs": ["a"]}]}, Frame()).data["steps"][0]["needs"] == ["a"]
+    for steps in ([step], [{**step, "needs": []}]):
+        with pytest.raises(PlanError):
+            validate({"steps": steps}, Frame())
