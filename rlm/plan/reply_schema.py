@@ -173,12 +173,12 @@ class _SchemaMaker:
         """Return the steps of the operations that end a plan, as far as the frame has them."""
         named = {op: self.step(op) for op in ops if op in self.frame.ops}
         if "observe" in named:
-            named["observe_needs"] = self._needs_alone()
+            named["needs"] = self._needs_alone()
         return [self._defined(name, part) for name, part in named.items()]
 
     def _needs_alone(self) -> Schema:
         """Return an ``observe`` without values, which must have needs."""
-        made = self.step("observe", {"values": {"type": "array", "items": _ref("value"), "maxItems": 0}})
+        made = self.step("observe", {"values": {"type": "array", "maxItems": 0}})
         return {**made, "required": [*made["required"], "needs"]}
 
     def _ops(self, apart: frozenset[str] = frozenset()) -> list[str]:
