@@ -12,6 +12,7 @@ from rlm.compiler.tokens.token_counter import counter
 from rlm.context.blocks import document_blocks
 from rlm.errors import ContextError
 from rlm.fencing import FencedText, message, row, rows_block, text_block, value_block
+from rlm.plan import is_handle
 
 if TYPE_CHECKING:
     from rlm.context.store import Store
@@ -80,7 +81,7 @@ async def describe_inputs(inputs: Mapping[str, Any], store: Store, room: InlineR
     for name, value in inputs.items():
         if name == "query":
             continue
-        if not (isinstance(value, dict) and value.keys() == {"handle"}):
+        if not is_handle(value):
             parts += [f"- `{name}`: a value\n", value_block(name, value, MAX_VALUE_CHARS)]
             continue
         has_material = True

@@ -1,4 +1,4 @@
-"""The actions that read a context without showing all of it: info, peek, slice, search and count.
+"""The actions that read a context without showing all of it: info, peek and slice.
 
 Each action works on one ``ByteWindow``, within the time of its guard. It returns JSON data with ``truncated``.
 Characters and lines are counted from 0, as in Python.
@@ -6,15 +6,14 @@ Characters and lines are counted from 0, as in Python.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from rlm.compiler.tokens.token_counter import TokenCounter
-from rlm.context import find, utf8
+from rlm.context import utf8
 from rlm.context.arguments import DEFAULT_PEEK, invalid
 from rlm.context.byte_window import ByteWindow
-from rlm.context.limits import ActionLimits, Guard, OutOfTime
+from rlm.context.limits import ActionLimits, Guard
 from rlm.errors import did_you_mean
 
 EXACT_BYTES = 4 * 1024 * 1024
@@ -25,9 +24,6 @@ it estimates them from samples.
 HEAD_CHARACTERS = 200
 MOST_NAMES = 20
 """The most documents that an action's value names."""
-LINE_CHARACTERS = 400
-"""The most characters of a line that a match shows."""
-
 _SAMPLES, _SAMPLE = 16, 4 * 1024
 
 Arguments = Mapping[str, Any]
@@ -153,12 +149,15 @@ def bounds(view: ByteWindow, arguments: Arguments, guard: Guard) -> tuple[int, i
 
 
 def part(view: ByteWindow, start: int, stop: int, limits: ActionLimits) -> Value:
-    """Return the value of a slice: its text, and ``documents`` where the text is of several."""
+    """Return the value of a slice: its text. If it is of several documents, ``documents`` has the character of the
+    text at which each begins.
+    """
     text, end = cut(view, start, stop, limits.bytes)
     value: Value = {"text": text}
-    names = [span.document.name for span in view.spans if span.at < end and span.end > start]
-    if view.context.named and len(names) > 1:
-        value["documents"] = names[:MOST_NAMES]
+    spans = [span for span in view.spans if span.at < end and span.end > start]
+    if view.context.named and len(spans) > 1:
+        at = [(span.document.name, max(span.at, start)) for span in spans[:MOST_NAMES]]
+        value["documents"] = [{"name": name, "at": len(view.text(start, place))} for name, place in at]
     return {**value, "truncated": end < stop}
 
 
@@ -183,108 +182,3 @@ def _documents(view: ByteWindow, first: int, last: int) -> tuple[int, int]:
         end = view.spans[first].at if first < len(view.spans) else view.size
         return end, end
     return view.spans[first].at, view.spans[last - 1].end
-
-
-# -- search and count ---------------------------------------------------------------------------------
-
-
-def search(view: ByteWindow, arguments: Arguments, guard: Guard, limits: ActionLimits) -> Value:
-    """Return the matches in order. Where they are truncated, ``stopped_by`` is the reason, and ``next`` the place to go
-    on.
-    """
-    needle = find.needle(arguments.get("literal"), arguments.get("pattern"), arguments["case"])
-    most = min(arguments["max_results"], limits.results)
-    rows: list[Value] = []
-    guard.partial = {"matches": rows, "truncated": True, "stopped_by": "time"}
-    used = 0
-    try:
-        begin = view.byte_of_character(arguments["start"], guard)
-        for start, stop in find.matches(view, needle, begin, guard):
-            match = _match(view, start, stop, arguments["around"], guard)
-            used += _size(match)
-            if used > limits.bytes and not rows:  # so that going on at ``next`` always goes on
-                match = _match(view, start, stop, 0, guard)
-            elif len(rows) == most or used > limits.bytes:
-                why = "results" if len(rows) == most else "bytes"
-                return {"matches": rows, "truncated": True, "stopped_by": why, "next": match["start"]}
-            rows.append(match)
-    except OutOfTime:
-        return {**guard.partial, **({"next": rows[-1]["stop"]} if rows else {})}
-    return {"matches": rows, "truncated": False}
-
-
-def _size(value: Value) -> int:
-    return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
-
-
-def _match(view: ByteWindow, start: int, stop: int, around: int, guard: Guard) -> Value:
-    line = view.line_of_byte(start, guard)
-    characters = {"start": view.character_of_byte(start, guard), "stop": view.character_of_byte(stop, guard)}
-    span = view.spans[view.span_index(min(start, view.size - 1))]
-    value: Value = {**characters, "line": line, "line_number": line - view.line_of_byte(span.at, guard) + 1}
-    if view.context.named:
-        value["document"] = span.document.name
-    reach = 4 * LINE_CHARACTERS * (1 + around)
-    match_end = min(stop, start + reach)
-    low, high = max(span.at, start - reach), min(span.end, match_end + reach)
-    before, behind = view.read(low, start), view.read(start, high)
-    before = before[utf8.whole_start(before) if low > span.at else 0 :]
-    behind = behind[: utf8.whole_end(behind) if high < span.end else None]
-    text, above, below = _lines_around(before, behind, match_end - start)
-    value["text"] = text
-    if around:
-        value["before"], value["after"] = above[-around:], below[:around]
-    return value
-
-
-def _lines_around(before: bytes, behind: bytes, size: int) -> tuple[str, list[str], list[str]]:
-    """Return the line of a match, the lines before it and the lines after it.
-
-    The match is the first ``size`` bytes of ``behind``; it may reach over several lines.
-    """
-    if before.endswith(b"\r") and behind.startswith(b"\n"):
-        before = before[:-1]
-    *above, line_start = utf8.LINE_END.split(utf8.decode(before))
-    text = utf8.decode(behind)
-    end = utf8.LINE_END.search(text, max(0, len(utf8.decode(behind[:size])) - 1))
-    rest = text[: end.start()] if end else text
-    below = utf8.LINE_END.split(text[end.end() :]) if end else []
-    if below and not below[-1]:
-        below.pop()
-    near = [[_shortened(line, 0) for line in lines] for lines in (above, below)]
-    return _shortened(line_start + rest, len(line_start)), near[0], near[1]
-
-
-def _shortened(line: str, at: int) -> str:
-    """Return the part of a long line around the character at ``at``."""
-    start = max(0, min(at - LINE_CHARACTERS // 4, len(line) - LINE_CHARACTERS))
-    return line[start : start + LINE_CHARACTERS]
-
-
-def count(view: ByteWindow, arguments: Arguments, guard: Guard, _limits: ActionLimits) -> Value:
-    """Return the number of matches or lines; where the time is over, the number until then, as truncated."""
-    value: Value = {"count": 0, "truncated": True, "stopped_by": "time"}
-    guard.partial = value
-    try:
-        for number in _counting(view, arguments, guard):
-            value["count"] = number
-    except OutOfTime:
-        return dict(value)
-    return {"count": value["count"], "truncated": False}
-
-
-def _counting(view: ByteWindow, arguments: Arguments, guard: Guard) -> Iterator[int]:
-    """Yield the count as it rises."""
-    if "literal" not in arguments and "pattern" not in arguments:
-        while not view.counted:
-            view.count_on(guard)
-            yield view.so_far()[2]
-        yield view.so_far()[2]
-        return
-    needle = find.needle(arguments.get("literal"), arguments.get("pattern"), arguments["case"])
-    if arguments["by"] == "lines":
-        yield from (number for number, _ in enumerate(find.matches(view, needle, 0, guard, "line"), 1))
-    elif isinstance(needle, find.LiteralNeedle) and not needle.overlaps_itself:
-        yield from find.occurrences(view, needle, guard)
-    else:
-        yield from (number for number, _ in enumerate(find.matches(view, needle, 0, guard), 1))

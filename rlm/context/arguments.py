@@ -10,6 +10,9 @@ from typing import Any
 
 from rlm.errors import ContextError, did_you_mean
 
+MOST_NEEDLES = 16
+"""The most literals or patterns of one search."""
+
 MOST_RESULTS = 1000
 """The most matches of a search, and parts of a partition."""
 
@@ -49,9 +52,19 @@ def _spec(action: str, summary: str, /, *required: str, **properties: Any) -> Ac
     return ActionSpec(action, summary, schema)
 
 
+def _texts(most: int, description: str) -> dict[str, Any]:
+    """Return the schema of a text, or of a list of texts."""
+    one = {"type": "string", "minLength": 1, "maxLength": most}
+    many = {"type": "array", "items": one, "minItems": 1, "maxItems": MOST_NEEDLES}
+    return {"anyOf": [one, many], "description": description}
+
+
 _FIND = {
-    "literal": _text(1000, "the very text to find"),
-    "pattern": _text(1000, "an RE2 pattern; ^ and $ stand at the ends of lines"),
+    "literal": _texts(1000, "the text to find, or a list of texts; white space inside it stands for any"),
+    "pattern": _texts(
+        1000, "an RE2 pattern, or a list of them: no look-around, no back-references; ^ and $ are ends of lines"
+    ),
+    "name": _text(4096, "only in the document with this name"),
     "case": _one_of(["exact", "fold"], "fold: upper and lower case are the same", "exact"),
 }
 
@@ -77,10 +90,10 @@ ACTIONS: Mapping[str, ActionSpec] = MappingProxyType(
             ),
             _spec(
                 "search",
-                "where a literal or a pattern is found, with the line",
+                "where literals or patterns are found: lines, headings, groups, counts by document",
                 **_FIND,
                 max_results=_whole(1, MOST_RESULTS, 20, "how many matches at most"),
-                around=_whole(0, 20, 0, "lines to show before and after each"),
+                around=_whole(0, 20, None, "lines before and after each: 2, or 0 where max_results is above 20"),
                 start=_whole(0, 2**62, 0, "the character to start at: next of a truncated search"),
             ),
             _spec(
@@ -90,11 +103,23 @@ ACTIONS: Mapping[str, ActionSpec] = MappingProxyType(
                 by=_one_of(["occurrences", "lines"], "occurrences, or lines that hold one", "occurrences"),
             ),
             _spec(
+                "verify",
+                "whether a quotation stands in it, and where",
+                "quote",
+                quote=_text(4000, "the quotation; white space makes no difference"),
+                document=_text(4096, "only in the document with this name"),
+            ),
+            _spec(
                 "partition",
-                "cut it into parts: a list of handles",
+                "cut it into parts: a list of handles with names and beginnings",
                 "by",
                 by=_one_of(["characters", "tokens", "lines", "headings", "documents"], "what is counted"),
-                size=_whole(1, 10_000_000, None, "how many to a part: 8000, 2000, 200; documents 1"),
+                size=_whole(
+                    1,
+                    10_000_000,
+                    None,
+                    "how many of them are one part: characters 8000, tokens 2000, lines 200, whole documents 1",
+                ),
                 overlap=_whole(0, 1_000_000, 0, "how many of them a part shares with the one before"),
                 level=_whole(1, 6, 2, "by headings: a part starts at headings up to this level"),
                 max_parts=_whole(1, MOST_RESULTS, 256, "how many parts at most; rest is the handle of what is left"),
@@ -163,6 +188,7 @@ def _expectation(error: Any) -> str:
         "maximum": f"at most {value}",
         "minLength": "a text that is not empty",
         "maxLength": f"at most {value} characters",
+        "anyOf": "a string that is not empty, or a list of such strings",
         "required": f"the arguments {value}",
     }
     return words.get(error.validator, str(error.message))

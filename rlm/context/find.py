@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 from rlm.context import utf8
@@ -32,6 +33,10 @@ _SLOW, _QUICK = 0.05, 0.01
 
 _AROUND = 8
 """Bytes beside a piece that a pattern may look at but not match: two characters or more."""
+
+_INNER_SPACE = re.compile("(?<=\\S)[ \t\n\f\r\u00a0]+(?=\\S)")
+_QUOTED = re.compile(r"[!-/:-@\[-^`{-~]")
+"""Characters that may have a meaning in a pattern; those above ASCII have none."""
 
 _ANY_BYTE = re.compile(r"(?<!\\)(?:\\\\)*\\C")
 
@@ -80,10 +85,12 @@ class LiteralNeedle:
 
 @dataclass(frozen=True)
 class PatternNeedle:
-    """A pattern that RE2 has compiled."""
+    """A pattern that RE2 has compiled. ``source`` is its text where it may have groups."""
 
     regexp: Any
     reach: int = REACH
+    source: str = ""
+    case: str = "exact"
 
     def find(self, text: bytes, start: int, stop: int) -> tuple[int, int] | None:
         match = self.regexp.search(text, start, stop)
@@ -99,7 +106,7 @@ def needle(literal: str | None, pattern: str | None, case: str) -> Needle:
     """Return the needle of a search, from either ``literal`` or ``pattern``.
 
     Args:
-        literal: the text to find.
+        literal: the text to find. Each run of white space inside it stands for any white space.
         pattern: an RE2 pattern, where ``literal`` is None.
         case: ``exact`` or ``fold``.
 
@@ -107,6 +114,8 @@ def needle(literal: str | None, pattern: str | None, case: str) -> Needle:
         ContextError: ``invalid_pattern``.
     """
     needle_text = utf8.without_surrogates(pattern or "" if literal is None else literal)
+    if literal is not None and _INNER_SPACE.search(needle_text):
+        needle_text, literal = _INNER_SPACE.sub(r"[\\s\\x{a0}]+", _QUOTED.sub(r"\\\g<0>", needle_text)), None
     if literal is not None and case == "exact" and utf8.REPLACEMENT not in needle_text:
         return LiteralNeedle(needle_text.encode("utf-8"))
     import re2
@@ -126,19 +135,62 @@ def needle(literal: str | None, pattern: str | None, case: str) -> Needle:
     re2.purge()  # re2 would keep up to 128 compiled patterns, each with its memory
     if regexp.programsize > MOST_INSTRUCTIONS:
         raise _invalid(needle_text, "it is too big: repeat less, or narrower classes")
-    return PatternNeedle(regexp)
+    return PatternNeedle(regexp, source=needle_text if pattern is not None and "(" in needle_text else "", case=case)
+
+
+def groups(
+    view: ByteWindow, needle: Needle, span: DocumentSpan, start: int, stop: int
+) -> list[str | None] | dict[str, str | None]:
+    """Return the texts of a pattern's groups in a match: by name where groups have names, else in order.
+
+    For example, ``(\\d+) of (\\d+)`` in ``3 of 7`` gives ``["3", "7"]``. Empty for a literal or a pattern without
+    groups.
+    """
+    if not isinstance(needle, PatternNeedle) or not needle.source:
+        return []
+    regexp = _capturing(needle.source, needle.case)
+    if not regexp.groups:
+        return []
+    low, high = max(span.at, start - _AROUND), min(span.end, stop + _AROUND)
+    match = regexp.match(needle.readable(view.read(low, high)), start - low)
+    if match is None:
+        return []
+    texts = [None if each is None else utf8.decode(each) for each in match.groups()]
+    names = {number: name for name, number in regexp.groupindex.items()}
+    named = {names[number]: text for number, text in enumerate(texts, 1) if number in names}
+    return named or texts
+
+
+@lru_cache(maxsize=32)
+def _capturing(pattern: str, case: str) -> Any:
+    """Return a pattern that keeps its groups."""
+    import re2
+
+    options = re2.Options()
+    for option, value in {"case_sensitive": case == "exact", **_OPTIONS, "never_capture": False}.items():
+        setattr(options, option, value)
+    regexp = re2.compile(f"(?m){pattern}", options)
+    re2.purge()
+    return regexp
 
 
 def matches(
-    view: ByteWindow, needle: Needle, start: int, guard: Guard, each: Each = "occurrence"
+    view: ByteWindow,
+    needle: Needle,
+    start: int,
+    guard: Guard,
+    each: Each = "occurrence",
+    *,
+    spans: Sequence[DocumentSpan] | None = None,
 ) -> Iterator[tuple[int, int]]:
     """Yield ``(start, stop)`` of each match from ``start`` on, in bytes of the window. Matches do not overlap.
 
+    With ``spans``, only these documents are searched.
     With ``each="line"``, only the first of the matches that start in one line is yielded.
     Raises: OutOfTime, ContextError ``unreadable``.
     """
     step = _NARROW if isinstance(needle, PatternNeedle) else PIECE
-    for span in view.spans:
+    for span in view.spans if spans is None else spans:
         if span.end < start or span.at == span.end:
             continue
         at, skipping = max(start, span.at), False

@@ -137,13 +137,26 @@ def _next_line(view: ByteWindow, at: int, guard: Guard) -> tuple[int, bool]:
     return view.size, True
 
 
-def title(view: ByteWindow, arguments: Arguments, number: int, start: int) -> str:
-    """Return the title of a part: the name of its first document, or its first line, shortened."""
-    if arguments["by"] == "documents":
-        first = number * (arguments.get("size", DEFAULT_SIZES["documents"]) - arguments["overlap"])
-        return (view.filled[first].document.name or "")[:TITLE_CHARACTERS]
-    text = utf8.decode(view.read(start, start + 4 * TITLE_CHARACTERS))
-    return utf8.LINE_END.split(text, maxsplit=1)[0].strip()[:TITLE_CHARACTERS]
+def named_part(view: ByteWindow, arguments: Arguments, number: int, start: int, stop: int) -> dict[str, str]:
+    """Return ``name`` and ``begins`` of a part.
+
+    The name is that of its first document or its heading; of other parts it is ``part-1``, ``part-2`` and so on, after
+    the name of the document where there is one. ``begins`` is its first line that is not blank, shortened.
+    """
+    text = utf8.decode(view.read(start, min(stop, start + 4 * TITLE_CHARACTERS)))
+    begins = next((line.strip()[:TITLE_CHARACTERS] for line in utf8.LINE_END.split(text) if line.strip()), "")
+    document = view.spans[view.span_index(start)].document.name
+    if arguments["by"] == "documents" and document is not None:
+        return {"name": document[:TITLE_CHARACTERS], "begins": begins}
+    if arguments["by"] == "headings":
+        return {"name": begins, "begins": _second_line(text)}
+    name = f"part-{number + 1}" if document is None else f"{document[:TITLE_CHARACTERS]} part-{number + 1}"
+    return {"name": name, "begins": begins}
+
+
+def _second_line(text: str) -> str:
+    lines = [line.strip() for line in utf8.LINE_END.split(text) if line.strip()]
+    return lines[1][:TITLE_CHARACTERS] if len(lines) > 1 else ""
 
 
 # -- tokens -------------------------------------------------------------------------------------------

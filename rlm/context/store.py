@@ -19,7 +19,7 @@ import anyio
 import anyio.to_thread
 
 from rlm.compiler.tokens.token_counter import counter
-from rlm.context import actions, json_path, partition
+from rlm.context import actions, json_path, partition, searching
 from rlm.context.arguments import checked
 from rlm.context.byte_window import ByteWindow
 from rlm.context.context import Context, check_name
@@ -293,22 +293,24 @@ class Store:
     def _partition(self, handle: Handle, arguments: Mapping[str, Any], guard: Guard) -> Any:
         window = self._window(handle)
         most = min(arguments["max_parts"], self.limits.results)
-        named = arguments["by"] == "headings" or (arguments["by"] == "documents" and window.context.named)
-        target: dict[str, Any] = {"parts": [], **({"titles": []} if named else {})}
+        found: list[dict[str, Any]] = []
+        target: dict[str, Any] = {"parts": found}
         guard.partial = {**target, "truncated": True, "stopped_by": "time"}
         rest, used, why = 0, 0, ""
         try:
             for start, stop in partition.parts(window, arguments, guard, lambda: counter(self._tokenizer)):
-                row: dict[str, Any] = {"parts": handle.part(start, stop).value}
-                if named:
-                    row["titles"] = partition.title(window, arguments, len(target["parts"]), start)
+                row = partition.named_part(window, arguments, len(found), start, stop)
+                row = {"name": row["name"], **handle.part(start, stop).value, "begins": row["begins"]}
                 used += len(json.dumps(row, ensure_ascii=False).encode())
+                if used > self.limits.bytes:  # names of more parts are worth more than beginnings
+                    used -= sum(len(each["begins"].encode()) for each in [*found, row])
+                    for each in [*found, row]:
+                        each["begins"] = ""
                 rest = start
-                if len(target["parts"]) == most or (target["parts"] and used > self.limits.bytes):
-                    why = "results" if len(target["parts"]) == most else "bytes"
+                if len(found) == most or (found and used > self.limits.bytes):
+                    why = "results" if len(found) == most else "bytes"
                     break
-                for column, value in row.items():
-                    target[column].append(value)
+                found.append(row)
                 rest = stop
         except OutOfTime:
             why = "time"
@@ -365,7 +367,7 @@ def _run_checked(work: Callable[[Guard], Any], guard: Guard) -> Any:
 
 
 def _id(handle: Any) -> str:
-    if isinstance(handle, Mapping) and handle.keys() == {"handle"}:
+    if isinstance(handle, Mapping) and handle.keys() in ({"handle"}, {"name", "handle", "begins"}):
         handle = handle["handle"]
     if isinstance(handle, str):
         return handle
@@ -384,4 +386,9 @@ def _too_large(handle: Handle, max_bytes: int) -> ContextError:
     )
 
 
-_ACTIONS = {"peek": actions.peek, "search": actions.search, "count": actions.count}
+_ACTIONS = {
+    "peek": actions.peek,
+    "search": searching.search,
+    "count": searching.count,
+    "verify": searching.verify,
+}

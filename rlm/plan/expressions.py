@@ -66,6 +66,9 @@ class PromptText(str):
         return made
 
 
+HANDLE_KEYS = ({"handle"}, {"name", "handle", "begins"})
+"""The keys of a handle, and of a part of a context."""
+
 MOST_KEYS = 200
 """The most keys of an object that are searched for the closest one."""
 
@@ -207,7 +210,7 @@ def _prompt_parts(expression: Any, scope: Scope, path: str) -> Iterator[tuple[An
 def _pieces_for(part: Any, value: Any, scope: Scope) -> Iterable[Piece]:
     """Return the pieces of a prompt for a part: words, a context, or a value as material."""
     if is_handle(value):
-        return (value,)
+        return (bare_handle(value),)
     task = scope.inputs.get(part["input"]) if form_of(part) == "input" else None
     if isinstance(task, PromptText) and task == value:
         return task.pieces
@@ -279,8 +282,13 @@ def text_of(value: Any) -> str:
 
 
 def is_handle(value: Any) -> bool:
-    """Whether a value stands for a context."""
-    return isinstance(value, dict) and value.keys() == {"handle"} and isinstance(value["handle"], str)
+    """Whether a value stands for a context: ``{"handle": id}``, or a part with its name and beginning."""
+    return isinstance(value, dict) and value.keys() in HANDLE_KEYS and isinstance(value["handle"], str)
+
+
+def bare_handle(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a handle without name and beginning."""
+    return {"handle": value["handle"]}
 
 
 def is_failure(value: Any) -> bool:

@@ -9,7 +9,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from rlm.fencing import FencedRow, blocks_of
-from rlm.plan.expressions import Key, Material, Piece, Prompt, is_failure, is_handle, merge_words, part_of, text_of
+from rlm.plan.expressions import (
+    Key,
+    Material,
+    Piece,
+    Prompt,
+    bare_handle,
+    is_failure,
+    is_handle,
+    merge_words,
+    part_of,
+    text_of,
+)
 from rlm.plan.problems import failure, inside, short_json, type_name
 from rlm.plan.sizes import MAX_CHARS, MAX_NODES, StepWork, bounded, too_large
 
@@ -90,7 +101,7 @@ def model_prompt(prompt: Prompt, items: list[Any], path: str, work: StepWork | N
     rows: list[FencedRow] = []
     for number, item in enumerate(items):
         if is_handle(item):
-            parts += [*_blocks(rows), f"\n\n[{number}]\n", item]
+            parts += [*_blocks(rows), f"\n\n[{number}]\n", bare_handle(item)]
             rows = []
         else:
             rows.append(FencedRow(f"item-{number}", f"[{number}]", "text", item))

@@ -30,6 +30,7 @@ _VALUES: Mapping[str, str] = {
     "slice": "text",
     "search": "matches",
     "count": "count",
+    "verify": "found",
     "partition": "parts",
 }
 """The most used field of the value of each action."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from rlm.model.plan import Final, Observe
 from rlm.plan.actions import Action, CheckpointAction, ContextAction, ModelAction, RlmAction, ToolAction
-from rlm.plan.expressions import evaluate, is_handle, keys_of, pieces, text
+from rlm.plan.expressions import bare_handle, evaluate, is_handle, keys_of, pieces, text
 from rlm.plan.parse import normalise
 from rlm.plan.problems import failure, inside, joined, short_json, type_name
 from rlm.plan.reduce import check_list, items_of, model_prompt, reduce_items
@@ -61,6 +61,7 @@ def _rlm(body: BodyState) -> Work:
     step = body.step
     query = text(step["query"], body.scope, _place(body, "query"))
     context = evaluate(step.get("context"), body.scope, _place(body, "context"))
+    context = bare_handle(context) if is_handle(context) else context
     plan = normalise(step["plan"]) if "plan" in step else None
     return RlmAction(body.at, body.step_id, body.step_path, query, context, plan)
 

@@ -88,14 +88,21 @@ async def test_search_and_count(asked: Store, kind: str, text: str) -> None:
     lines = text.splitlines()
     assert [match["text"] for match in found["matches"]] == [line for line in lines if "alpha" in line]
     assert [text[match["start"] : match["stop"]] for match in found["matches"]] == ["alpha", "alpha"]
-    assert [match["line"] for match in found["matches"]] == [at for at, line in enumerate(lines) if "alpha" in line]
-    assert found["matches"][0]["before"] == [lines[found["matches"][0]["line"] - 1]]
-    if kind in ("documents", "files"):
-        assert [match["line_number"] for match in found["matches"]] == [2, 2]
+    places = [at for at, line in enumerate(lines) if "alpha" in line]
+    assert found["matches"][0]["before"] == [lines[places[0] - 1]]
+    if kind not in ("documents", "files"):
+        assert [match["line"] for match in found["matches"]] == [at + 1 for at in places]
+    else:
+        assert [match["line"] for match in found["matches"]] == [2, 2]
         assert [match["document"][-1] for match in found["matches"]] == ["a", "b"]
         assert found["matches"][0]["after"] == []
-    assert await asked.act("context", "count", {"literal": "alpha"}) == {"count": 2, "truncated": False}
-    assert await asked.act("context", "count", {"pattern": "a[l]|e"}) == {
+    count = await asked.act("context", "count", {"literal": "alpha"})
+    counts = count.pop("counts", {})
+    assert count == {"count": 2, "truncated": False}
+    assert list(counts.values()) == ([1, 1] if kind in ("documents", "files") else [])
+    count = await asked.act("context", "count", {"pattern": "a[l]|e"})
+    count.pop("counts", None)
+    assert count == {
         "count": text.count("al") + text.count("e"),
         "truncated": False,
     }
@@ -111,13 +118,24 @@ async def test_partition(asked: Store, text: str, by: str) -> None:
     assert found["truncated"] is False
 
 
-async def test_parts_by_headings_and_documents_have_titles(store: Store) -> None:
+async def test_parts_know_their_names_and_beginnings(store: Store) -> None:
     store.put("intro\n# One\n## Deep\n### Deeper\n# Two  \n")
     found = await store.act("context", "partition", {"by": "headings"})
-    assert found["titles"] == ["intro", "# One", "## Deep", "# Two"]
+    assert [(part["name"], part["begins"]) for part in found["parts"]] == [
+        ("intro", ""),
+        ("# One", ""),
+        ("## Deep", "### Deeper"),
+        ("# Two", ""),
+    ]
     store.put(Context.documents({"x": "1", "empty": "", "y": "2", "z": "3"}), "more")
     found = await store.act("more", "partition", {"by": "documents", "size": 2})
-    assert found["titles"] == ["x", "z"]
+    assert [(part["name"], part["begins"]) for part in found["parts"]] == [("x", "12"), ("z", "3")]
+    found = await store.act("context", "partition", {"by": "lines", "size": 2})
+    assert [(part["name"], part["begins"]) for part in found["parts"]] == [
+        ("part-1", "intro"),
+        ("part-2", "## Deep"),
+        ("part-3", "# Two"),
+    ]
 
 
 async def test_a_document_can_be_had_by_its_name(store: Store) -> None:
@@ -288,7 +306,7 @@ async def test_tokens_of_info_are_not_below_what_a_tokenizer_counts(store: Store
 async def test_no_pattern_is_catastrophic(store: Store, pattern: str) -> None:
     store.put("a" * 30_000 + "!")
     found = await store.act("context", "search", {"pattern": pattern})
-    assert found == {"matches": [], "truncated": False}
+    assert found == {"total": 0, "matches": [], "truncated": False}
 
 
 # -- what is wrong ------------------------------------------------------------------------------------
@@ -303,7 +321,7 @@ async def test_no_pattern_is_catastrophic(store: Store, pattern: str) -> None:
         ("search", {"literal": "a", "pattern": "b"}, "invalid_arguments", "one of literal and pattern"),
         ("search", {"patern": "a"}, "invalid_arguments", "did you mean 'pattern'"),
         ("search", {"literal": ""}, "invalid_arguments", "not empty"),
-        ("search", {"literal": 3}, "invalid_arguments", "expected string"),
+        ("search", {"literal": 3}, "invalid_arguments", "expected a string"),
         ("search", {"literal": "a", "case": "lower"}, "invalid_arguments", "'exact', 'fold'"),
         ("search", {"literal": "a", "max_results": MOST_RESULTS + 1}, "invalid_arguments", "at most"),
         ("search", {"literal": "a", "around": True}, "invalid_arguments", "integer"),
@@ -339,7 +357,7 @@ async def test_what_is_wrong_is_said_before_anything_is_read(
 
 
 def test_the_schemas_are_closed_and_described() -> None:
-    assert list(ACTIONS) == ["info", "peek", "slice", "search", "count", "partition"]
+    assert list(ACTIONS) == ["info", "peek", "slice", "search", "count", "verify", "partition"]
     for action in ACTIONS.values():
         Draft202012Validator.check_schema(action.schema)
         assert action.schema["additionalProperties"] is False
