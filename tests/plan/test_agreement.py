@@ -221,6 +221,8 @@ _ARGUMENT: dict[str, Any] = {
     "start": 0,
     "stop": 3,
     "name": "mail-1",
+    "document": "mail-1",
+    "quote": "ERROR b",
     "path": "a[0]",
     "literal": "ERROR",
     "pattern": "ERR.R",

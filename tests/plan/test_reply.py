@@ -172,15 +172,15 @@ def test_a_strangers_schema_is_taken_as_far_as_a_grammar_can_follow() -> None:
 def test_the_schema_is_the_same_every_time_and_not_large() -> None:
     text = json.dumps(plan_schema(MODEL_FRAME), separators=(",", ":"))
     assert text == json.dumps(plan_schema(MODEL_FRAME.model_copy()), separators=(",", ":"))
-    assert counter("o200k_base").count(text) < 3_500
+    assert counter("o200k_base").count(text) < 3_800
 
 
 # -- the words ----------------------------------------------------------------------------------------
 
 
-def test_the_whole_language_takes_at_most_580_tokens() -> None:
+def test_the_whole_language_takes_at_most_600_tokens() -> None:
     text = grammar_text(MODEL_FRAME)
-    assert counter("o200k_base").count(text) <= 580
+    assert counter("o200k_base").count(text) <= 600
     assert text.startswith("# ")
     assert text.endswith("\n")
 
@@ -228,6 +228,7 @@ async def test_the_field_that_is_named_is_the_one_that_an_action_gives() -> None
         "search": {"literal": "disk"},
         "count": {"literal": "disk"},
         "partition": {"by": "lines"},
+        "verify": {"quote": "disk"},
     }
     for action, field in _VALUES.items():
         assert field in await World().context("log", action, arguments.get(action, {}))
