@@ -20,6 +20,7 @@ _HOMES = {
     "Answer": "rlm.sending.results",
     "Approval": "rlm.tools.authority",
     "Authority": "rlm.tools.authority",
+    "BatchRow": "rlm.batches.compiles",
     "Budget": "rlm.model.budget",
     "Cancellation": "rlm.tools.cancellation",
     "CancelToken": "rlm.sending.cancel",
@@ -64,15 +65,18 @@ _HOMES = {
     "achat": "rlm.api.chat",
     "acompile": "rlm.compiler.compile",
     "acomplete": "rlm.api.complete",
+    "acomplete_batch": "rlm.batches.completions",
     "areplay": "rlm.api.complete",
     "arun_plan": "rlm.api.complete",
     "as_completed": "rlm.api.futures",
     "ask": "rlm.api.ask",
+    "batch": "rlm.batches.compiles",
     "cancelled": "rlm.tools.cancellation",
     "chat": "rlm.api.chat",
     "compile": "rlm.compiler.compile",
     "load_mcp_config": "rlm.tools.mcp.config",
     "complete": "rlm.api.complete",
+    "complete_batch": "rlm.batches.completions",
     "gather": "rlm.api.futures",
     "replay": "rlm.api.complete",
     "run_plan": "rlm.api.complete",
@@ -113,6 +117,10 @@ if TYPE_CHECKING:
     from rlm.api.futures import as_completed as as_completed
     from rlm.api.futures import gather as gather
     from rlm.api.futures import submit as submit
+    from rlm.batches.compiles import BatchRow as BatchRow
+    from rlm.batches.compiles import batch as batch
+    from rlm.batches.completions import acomplete_batch as acomplete_batch
+    from rlm.batches.completions import complete_batch as complete_batch
     from rlm.catalog.catalog import Catalog as Catalog
     from rlm.catalog.mcp import MCPTools as MCPTools
     from rlm.compiler.compile import acompile as acompile

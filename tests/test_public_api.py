@@ -8,12 +8,12 @@ import pytest
 
 PUBLIC = {
     "rlm": """
-        Activation Answer Approval Authority AuthorityLevel Budget CancelToken Cancellation Catalog Command
+        Activation Answer Approval Authority AuthorityLevel BatchRow Budget CancelToken Cancellation Catalog Command
         Commands CompiledContext Completion Context Decision Effect Future Grant Kind MCPClient MCPLimits
         MCPTools Message Mode PackingClass Pin Policy Pool Preselected Profile Reason Registry
         Representation ResultForm Sensor Session State SubagentTimeouts TokenLedger Tool ToolOutcome
-        ToolRequest Trigger Trust Unit __version__ aask achat acompile acomplete areplay arun_plan
-        as_completed ask cancelled chat compile complete errors gather load_mcp_config replay run_plan
+        ToolRequest Trigger Trust Unit __version__ aask achat acompile acomplete acomplete_batch areplay arun_plan
+        as_completed ask batch cancelled chat compile complete complete_batch errors gather load_mcp_config replay run_plan
         subagent_tool submit tool
     """,
     "rlm.behaviour": """

@@ -23,7 +23,7 @@ from rlm.model.plan import ValidPlan
 from rlm.sending.cancel import CancelToken
 from rlm.sending.completion import Completion, Status
 from rlm.sending.gate import provider_failed
-from rlm.sending.run_budget import RunBudget
+from rlm.sending.run_budget import RunBudget, shared_budget
 from rlm.tools.cancellation import current
 from rlm.trace.host import record_contexts, record_run
 from rlm.trace.replay import ReplayBudget
@@ -83,7 +83,7 @@ def _root(host: PreparedRun, deadline: float) -> Agent:
         catalog=host.catalog,
         toolbox=host.toolbox,
         store=store,
-        run_budget=RunBudget(options.budget) if host.replay is None else ReplayBudget(options.budget),
+        run_budget=_run_budget(host),
         planner=host.planner,
         leaf=host.leaf,
         extra_pinned=host.extra_pinned,
@@ -102,6 +102,14 @@ def _root(host: PreparedRun, deadline: float) -> Agent:
         deepest=options.budget.max_recursion_depth,
         lineage=(digest_of([host.query, inputs.get("context"), None]),),
     )
+
+
+def _run_budget(host: PreparedRun) -> RunBudget:
+    """Return the budget of a run. A run of a batch also draws from the budget of the batch."""
+    budget = host.options.budget
+    if host.replay is not None:
+        return ReplayBudget(budget)
+    return RunBudget(budget, shared_budget.get() if current_agent.get() is None else None)
 
 
 async def _answer_in_time(

@@ -45,6 +45,9 @@ def eval_command(
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw recall against tokens into FILE (SVG).")
     ] = None,
     misses: Annotated[int, typer.Option("--misses", metavar="N", min=0, help="So many misses are explained.")] = 10,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", metavar="N", min=1, help="Ask in N worker processes at the same time.")
+    ] = 1,
     json_output: AsJson = False,
 ) -> None:
     """Measure selection on your own catalog: recall, tokens, and every miss explained."""
@@ -59,7 +62,8 @@ def eval_command(
     policy = work.policy(None, None, None, "compiled", None, None, work.DEFAULT_LIMIT)
     systems = [("rules", None)] + ([] if sensor is None else [("rules+sensor", work.sensor_of(sensor))])
     rows = [
-        evaluated(name, units, questions, policy=policy, sensor=which, most_misses=misses) for name, which in systems
+        evaluated(name, units, questions, policy=policy, sensor=which, most_misses=misses, jobs=jobs)
+        for name, which in systems
     ]
     whole = everything(units, questions, policy)
     if plot is not None:

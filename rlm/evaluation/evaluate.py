@@ -10,18 +10,21 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from rlm import files
+from rlm.batches.workers import mapped
 from rlm.catalog.catalog import Catalog
 from rlm.compiler.compile import compile as compile_view
 from rlm.compiler.view import CompiledContext
-from rlm.errors import CatalogError, FileError, did_you_mean
+from rlm.errors import CatalogError, EngineError, FileError, did_you_mean
 from rlm.model.policy import Mode, Policy
+from rlm.model.unit import Unit
 from rlm.similarity.sensor import Sensor
 
 MOST_BYTES = 256 * 1024 * 1024
@@ -157,6 +160,7 @@ def evaluated(
     policy: Policy | None = None,
     sensor: Sensor | None = None,
     most_misses: int = 20,
+    jobs: int = 1,
 ) -> Figures:
     """Return the figures of one system: of the rules, with a sensor or a policy.
 
@@ -166,20 +170,48 @@ def evaluated(
         questions: at least one.
         policy, sensor: as for ``rlm.compile``.
         most_misses: the number of misses to explain; each takes a few compiles.
+        jobs: the number of worker processes; see ``rlm.batch``.
 
     Raises:
         RlmError: as ``rlm.compile``.
     """
-    results, spent = [], []
+    job = _Job(tuple(catalog.snapshot().units.values()), catalog.snapshot().stemmer, policy, sensor)
+    compute = partial(job.result, catalog)
+    rows = [compute(question) for question in questions] if jobs == 1 else mapped(job, questions, jobs=jobs)
     misses: list[Miss] = []
-    for question in questions:
+    for question, (result, _) in zip(questions, rows, strict=True):
+        if len(misses) < most_misses and result.missed():
+            view = job.view(catalog, question)
+            misses += islice(_misses(view, question, result), most_misses - len(misses))
+    spent = statistics.median(milliseconds for _, milliseconds in rows)
+    return _figures(system, [result for result, _ in rows], query_ms=spent, misses=misses)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One system, for worker processes."""
+
+    units: tuple[Unit, ...]
+    stemmer: str
+    policy: Policy | None
+    sensor: Sensor | None
+
+    def begun(self) -> Callable[[Question], tuple[_Result, float]]:
+        catalog = Catalog(stemmer=self.stemmer)
+        catalog.add(*self.units, allow_missing=True)
+        return partial(self.result, catalog)
+
+    def view(self, catalog: Catalog, question: Question) -> CompiledContext:
+        return compile_view(catalog, question.text, policy=self.policy, sensor=self.sensor, history=question.history)
+
+    def result(self, catalog: Catalog, question: Question) -> tuple[_Result, float]:
+        """Return the result of one question, and its processor time in milliseconds."""
         before = time.process_time()
-        view = compile_view(catalog, question.text, policy=policy, sensor=sensor, history=question.history)
-        spent.append(1000 * (time.process_time() - before))
-        result = _Result.of(view, question)
-        results.append(result)
-        misses += islice(_misses(view, question, result), most_misses - len(misses))
-    return _figures(system, results, query_ms=statistics.median(spent), misses=misses)
+        view = self.view(catalog, question)
+        return _Result.of(view, question), 1000 * (time.process_time() - before)
+
+    def lost(self, row: Question) -> tuple[_Result, float]:
+        raise EngineError("worker_lost", f"the worker process ended each time that this question was asked: {row.text}")
 
 
 def everything(catalog: Catalog, questions: Sequence[Question], policy: Policy | None = None) -> Figures:

@@ -7,6 +7,7 @@ and its methods never wait. A request that lacks only tokens reserved by other r
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -332,3 +333,7 @@ def spent_out(field: str, limit: float, taken: float, request_tokens: int | None
         detail["request_tokens"] = request_tokens
         more = f"; the next request has {request_tokens} tokens"
     return RunError(kind, f"the budget's {field} is used up: {taken} of {limit}{more}", detail)
+
+
+shared_budget: ContextVar[RunBudget | None] = ContextVar("rlm_shared_budget", default=None)
+"""The run budget of a batch: the runs that the batch starts draw from it too."""

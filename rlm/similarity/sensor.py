@@ -50,6 +50,11 @@ _END = re.compile(
 _WORDS_OF_A_PART = 3
 
 
+def _made(kind: type[Sensor], embed: Embedder | None, name: str) -> Sensor:
+    """Return a sensor that was sent to another process."""
+    return kind(embed, name=name)
+
+
 class Sensor:
     """Scores between 0 and 1 for the units that are nearest to a text in meaning.
 
@@ -78,6 +83,10 @@ class Sensor:
 
     def __repr__(self) -> str:
         return f"<Sensor {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy in another process has the embedder and computes its vectors anew."""
+        return _made, (type(self), self._embed, self.name)
 
     def scores(self, catalog: Catalog, text: str) -> dict[str, dict[str, float]]:
         """Return the scores by sensor and unit id, as ``sensors`` of ``rlm.compile``.

@@ -136,3 +136,13 @@ def test_proposals_are_lines_that_relations_takes(rlm: Run, questions: Path, tmp
     assert first == {"format": "rlm-relations/1"}
     assert proposal["suggests"] == ["tool:get_zipcode"]
     assert rlm("eval", catalog, questions, "--relations", proposed).returncode == 0
+
+
+def test_worker_processes_give_the_same_figures(rlm: Run, tools: Path, questions: Path) -> None:
+    alone, together = (
+        json.loads(rlm("eval", tools, questions, "--json", "--jobs", str(jobs)).stdout) for jobs in (1, 2)
+    )
+    for found in (alone, together):
+        for system in found["systems"]:
+            system.pop("query_ms")
+    assert alone == together
