@@ -12,7 +12,6 @@ from rlm.context.arguments import ACTIONS
 from rlm.model.plan import Frame
 from rlm.model.policy import covers
 from rlm.model.unit import CALLABLE
-from rlm.model.wire_names import wire_name
 from rlm.plan.reply_text import grammar_text
 
 if TYPE_CHECKING:
@@ -40,8 +39,9 @@ def frame_of_view(agent: AgentState, view: CompiledContext, ops: frozenset[str])
     """Return the frame of a plan that answers a request: its tools are the callable ones of the view."""
     units = view.units
     checked = agent.run.toolbox.checked
-    tools = {wire_name(id): checked(id, units[id].schema or {"type": "object"}) for id in view.callable}
-    hidden = tuple(wire_name(id) for id, unit in units.items() if unit.kind in CALLABLE and id not in view.callable)
+    name_of = view.wire_names.of
+    tools = {name_of(id): checked(id, units[id].schema or {"type": "object"}) for id in view.callable}
+    hidden = tuple(name_of(id) for id, unit in units.items() if unit.kind in CALLABLE and id not in view.callable)
     frame = Frame(
         inputs={name: _length(value) for name, value in agent.inputs.items()},
         handles=tuple(handle.id for handle in agent.store.handles),

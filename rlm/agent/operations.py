@@ -230,7 +230,7 @@ class Operations:
     async def tool(self, name: str, arguments: dict[str, Any]) -> Any:
         """Return the value of a tool call."""
         async with self._step():
-            tool = self.run.toolbox.find(name)
+            tool = self.run.toolbox.find(name, self.run.names)
             with self._spending():
                 self._require_tool(tool)
                 self.agent.run_budget.count("tool_calls")

@@ -77,6 +77,7 @@ class Run:
     workers: Workers = field(init=False)
     loop: Any = field(default_factory=anyio.lowlevel.current_token)
     windows: dict[Provider, int | None] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
     _known_scores: dict[tuple[int, str, tuple[str, ...]], SensorScores] = field(default_factory=dict)
     _places: dict[tuple[str, int], anyio.CapacityLimiter] = field(default_factory=dict)
     _shared: dict[Hashable, _SharedTask] = field(default_factory=dict)
@@ -194,10 +195,15 @@ class Run:
             messages=draft.messages,
             tail=draft.tail,
             standing=extra_pinned,
+            names=dict(self.names),
             tools="text",
             **options,
         )
-        return await anyio.to_thread.run_sync(compile_draft, abandon_on_cancel=True)  # a deadline does not wait for it
+        view = await anyio.to_thread.run_sync(compile_draft, abandon_on_cancel=True)  # a deadline does not wait for it
+        for item in view.shown:
+            if item.callable:
+                self.names.setdefault(item.unit.id, item.block.name)
+        return view
 
     async def inline_room(self, role: Role, policy: Policy, budget: Budget) -> InlineRoom:
         """Return the room for whole contexts in the first request of an agent."""

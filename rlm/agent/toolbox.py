@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from rlm.errors import ConfigurationError, ToolError, did_you_mean
-from rlm.model.wire_names import wire_name
+from rlm.model.wire_names import WireNames, digested_name
 from rlm.tools.enforced import enforced
 from rlm.tools.function import as_tool
 from rlm.tools.registry import Registry
@@ -41,9 +41,11 @@ class Toolbox:
     @cached_property
     def _by_name(self) -> dict[str, Tool]:
         named: dict[str, Tool] = {}
+        names = WireNames(tool.id for tool in self.all)
         bare: dict[str, list[Tool]] = {}
         for tool in self.all:
-            named[tool.id] = named[wire_name(tool.id)] = tool
+            named[tool.id] = named[names.of(tool.id)] = tool
+            named.setdefault(digested_name(tool.id), tool)
             bare.setdefault(tool.name, []).append(tool)
         for name, tools in bare.items():
             if len(tools) == 1:
@@ -60,9 +62,13 @@ class Toolbox:
         tool = self._by_name.get(id)
         return self.schemas[id] if tool is not None and tool.preflight_enforces else shown
 
-    def find(self, name: str) -> Tool:
-        """Return the tool of a name. Raises: ToolError ``unknown_tool``."""
-        tool = self._by_name.get(name)
+    def find(self, name: str, used: Mapping[str, str] | None = None) -> Tool:
+        """Return the tool of a name; ``used`` are the names of the run's requests, by id.
+
+        Raises: ToolError ``unknown_tool``.
+        """
+        id = next((id for id, each in (used or {}).items() if each == name and id in self._by_name), name)
+        tool = self._by_name.get(id)
         if tool is None:
             hint = (
                 did_you_mean(name, self._by_name)

@@ -40,7 +40,7 @@ from rlm.symbolic.engine import check_process, engine
 P = ParamSpec("P")
 T = TypeVar("T")
 
-FORMAT = 2
+FORMAT = 3
 """The version of compiled views. It is raised whenever the same material may give other text or another choice."""
 
 PLACES = ("native", "text")
@@ -70,6 +70,7 @@ def compile(
     admitted: Iterable[Preselected] = (),
     retained: Iterable[str] = (),
     unused: Iterable[str] = (),
+    names: Mapping[str, str] | None = None,
     standing: Iterable[Unit] = (),
     tools: Literal["native", "text"] = "native",
     wire: Literal["openai", "anthropic"] | None = None,
@@ -93,6 +94,7 @@ def compile(
         retained: ids that a session or an agent keeps.
         unused: ids that earlier requests showed and no call used, the oldest first. Where room is lacking, these go
             first, in this order.
+        names: names of tools by id that earlier requests of a conversation used; they stay.
         standing: further pinned units of the host, for this compile only; the catalog is not changed.
         tools: the place of full schemas: the provider's ``tools`` field or the text.
         wire: the format in which native tools are sent. A schema that it refuses is mended or left out
@@ -123,6 +125,7 @@ def compile(
         admitted=listed("admitted", admitted),
         retained=listed("retained", retained),
         unused=listed("unused", unused),
+        names=names or {},
         **({"history": listed("history", history)} if history else {}),
     )
     sensor_input = None if sensor is None else SensorInput(checked_sensor(sensor), turn.sensors)

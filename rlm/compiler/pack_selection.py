@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from rlm.compiler import render
@@ -18,6 +18,7 @@ from rlm.model.selection import Chosen, Selection
 from rlm.model.snapshot import Snapshot
 from rlm.model.token_ledger import TokenLedger
 from rlm.model.turn import CompileInput, PackingClass
+from rlm.model.unit import CALLABLE, Unit
 
 Heading = tuple[str, str]
 """The place of a heading, ``system`` or ``data``, and its text."""
@@ -54,7 +55,10 @@ def pack_selection(
     media = sum(tokens for _, tokens in prices)
     task = sum(count.count(text) for text, _ in prices) + media
     framing = render.REPLY_FRAMING + render.MESSAGE_FRAMING * (len(messages) + 2)
-    packer = _Packer(snapshot, selection, blocks, count, fixed=task + framing, limit=policy.limit)
+    wire_names = snapshot.wire_names.keeping(dict(turn.names))
+    callable_ids = [one.id for one in selection.chosen if snapshot.units[one.id].kind in CALLABLE]
+    names = {id: wire_names.of(id) for id in callable_ids}
+    packer = _Packer(snapshot, selection, blocks, names, count, fixed=task + framing, limit=policy.limit)
     shown, dropped, headings = packer.packed()
     spent = dict.fromkeys(PackingClass, 0)
     for item in shown:
@@ -88,26 +92,27 @@ class _Packer:
         snapshot: Snapshot,
         selection: Selection,
         blocks: Blocks,
+        names: Mapping[str, str],
         count: TokenCounter,
         *,
         fixed: int,
         limit: int,
     ) -> None:
-        self._snapshot, self._chosen, self._blocks, self._count = snapshot, selection.chosen, blocks, count
-        self._yielding = selection.yielding
+        self._snapshot, self._chosen, self._blocks, self._names = snapshot, selection.chosen, blocks, names
+        self._count, self._yielding = count, selection.yielding
         self._fixed, self._limit = fixed, limit
         self._blocks_of: dict[str, tuple[Block, ...]] = {}
         self._items: list[Item] = []
 
     def packed(self) -> tuple[list[Shown], dict[str, tuple[int, int]], int]:
         """Return the shown units, the dropped ids with price and free tokens, and the tokens of the headings."""
-        whole = [self._shown(one, self._blocks.full(self._snapshot.units[one.id])) for one in self._chosen]
+        whole = [self._shown(one, self._blocks.full(*self._named(one))) for one in self._chosen]
         headings = set(render.texts(whole).headings)
         spent = self._fixed + self._tokens(headings) + sum(item.block.tokens for item in whole)
         if spent <= self._limit:
             return whole, {}, self._tokens(headings)
         weights = _weights(self._chosen, self._yielding)
-        self._blocks_of = {one.id: self._blocks.of(self._snapshot.units[one.id]) for one in self._chosen}
+        self._blocks_of = {one.id: self._blocks.of(*self._named(one)) for one in self._chosen}
         self._items = [_item(one, self._blocks_of[one.id], weights[one.id]) for one in self._chosen]
         staying = [item for item in whole if item.packing_class in _NEVER_DROPPED]
         try:
@@ -139,6 +144,9 @@ class _Packer:
 
     def _tokens(self, headings: Iterable[Heading]) -> int:
         return sum(self._count.count(heading) for _, heading in headings)
+
+    def _named(self, one: Chosen) -> tuple[Unit, str]:
+        return self._snapshot.units[one.id], self._names.get(one.id, "")
 
     def _shown(self, one: Chosen, block: Block) -> Shown:
         return Shown(self._snapshot.units[one.id], block, one.klass)

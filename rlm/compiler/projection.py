@@ -23,7 +23,7 @@ from rlm.model.snapshot import Snapshot
 from rlm.model.token_ledger import TokenLedger
 from rlm.model.turn import CompileInput
 from rlm.model.unit import Unit
-from rlm.model.wire_names import wire_name
+from rlm.model.wire_names import WireNames
 from rlm.model.wire_schema import wire_tool
 from rlm.similarity.sensor_input import SensorInput
 
@@ -154,6 +154,11 @@ class Projection:
             for kind, message in wire_tool(item.unit, limits).findings
         )
 
+    @cached_property
+    def wire_names(self) -> WireNames:
+        """The names of all tools of the catalog in requests of this view."""
+        return self._snapshot.wire_names.keeping(dict(self.turn.names))
+
     @property
     def counts(self) -> dict[str, int]:
         """The numbers of ``units``, of evidence ``candidates``, and of ``active`` units."""
@@ -194,8 +199,7 @@ def _wire_names(shown: Iterable[Shown]) -> dict[str, str]:
             attacker can.
     """
     names: dict[str, str] = {}
-    for id in (item.unit.id for item in shown if item.callable):
-        name = wire_name(id)
+    for id, name in ((item.unit.id, item.block.name) for item in shown if item.callable):
         other = names.setdefault(name, id)
         if other != id:
             raise CompileError(

@@ -30,5 +30,6 @@ def renewed(view: Projection, text: str | None, needs: Iterable[str], signals: A
         admitted=before.admitted,
         retained=before.retained,
         unused=before.unused,
+        names=before.names,
     )
     return replace(view._material, turn=turn)

@@ -17,7 +17,7 @@ from rlm.fencing import fence_of, json_text, visible
 from rlm.forks import ForkLock
 from rlm.model.unit import CALLABLE, Representation, Trust, Unit
 from rlm.model.wire_limits import COMMON, WireLimits
-from rlm.model.wire_names import safe_name, wire_name
+from rlm.model.wire_names import digested_name, own_name, safe_name
 from rlm.model.wire_schema import wire_tool
 
 FULL, COMPACT, REFERENCE = "full", "compact", "reference"
@@ -40,12 +40,16 @@ _ENTRY = 300
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One form of one unit: its text (empty if the provider's ``tools`` field has it) and its tokens."""
+    """One form of one unit: its text (empty if the provider's ``tools`` field has it) and its tokens.
+
+    ``name`` is the wire name of a tool.
+    """
 
     form: str
     text: str
     tokens: int
     utility: int
+    name: str = ""
 
 
 class Blocks:
@@ -54,29 +58,29 @@ class Blocks:
     def __init__(self, counter: TokenCounter, limits: WireLimits | None) -> None:
         self._counter = counter
         self._limits = limits
-        self._whole: dict[str, Block] = {}
-        self._shorter: dict[str, tuple[Block, ...]] = {}
+        self._whole: dict[tuple[str, str], Block] = {}
+        self._shorter: dict[tuple[str, str], tuple[Block, ...]] = {}
         self._bytes = 0
         self._lock = ForkLock()
 
-    def full(self, unit: Unit) -> Block:
-        """Return the unit's ``full`` block; most requests take no other."""
-        block = self._whole.get(unit.digest)
+    def full(self, unit: Unit, name: str = "") -> Block:
+        """Return the unit's ``full`` block; most requests take no other. ``name`` is the wire name of a tool."""
+        block = self._whole.get((unit.digest, name))
         if block is None:
             own = next((form for form in unit.representations if form.name == FULL), None)
-            block = self._full(unit, own)
-            self._keep(self._whole, unit, block, len(block.text))
+            block = self._full(unit, own, name)
+            self._keep(self._whole, (unit.digest, name), block, len(block.text))
         return block
 
-    def of(self, unit: Unit) -> tuple[Block, ...]:
+    def of(self, unit: Unit, name: str = "") -> tuple[Block, ...]:
         """Return all blocks of the unit, ``full`` first."""
-        blocks = self._shorter.get(unit.digest)
+        blocks = self._shorter.get((unit.digest, name))
         if blocks is None:
-            blocks = tuple(self._made(unit))
-            self._keep(self._shorter, unit, blocks, sum(len(block.text) for block in blocks))
+            blocks = tuple(self._made(unit, name))
+            self._keep(self._shorter, (unit.digest, name), blocks, sum(len(block.text) for block in blocks))
         return blocks
 
-    def _keep(self, kept: dict[str, T], unit: Unit, value: T, size: int) -> None:
+    def _keep(self, kept: dict[tuple[str, str], T], key: tuple[str, str], value: T, size: int) -> None:
         """Add a value to the cache; if the cache is too large, empty it first."""
         with self._lock:
             self._bytes += size + _ENTRY
@@ -84,11 +88,11 @@ class Blocks:
                 self._whole.clear()
                 self._shorter.clear()
                 self._bytes = size + _ENTRY
-            kept[unit.digest] = value
+            kept[key] = value
 
-    def _made(self, unit: Unit) -> list[Block]:
+    def _made(self, unit: Unit, name: str) -> list[Block]:
         own = {form.name: form for form in unit.representations if form.name != FULL}
-        blocks = [self.full(unit)]
+        blocks = [self.full(unit, name)]
         for form in (*own.values(), *(form for form in derived_forms(unit) if form.name not in own)):
             text = block_text(unit, _readable(unit, form.text))
             tokens = self._counter.count(text)
@@ -96,16 +100,17 @@ class Blocks:
                 blocks.append(Block(form.name, text, tokens, round(1000 * form.utility)))
         return blocks
 
-    def _full(self, unit: Unit, own: Representation | None) -> Block:
+    def _full(self, unit: Unit, own: Representation | None, name: str) -> Block:
         if unit.kind in CALLABLE:
+            name = name or own_name(unit.id) or digested_name(unit.id)
             if self._limits is not None:
-                tokens = self._counter.count(native_text(unit, self._limits)) + NATIVE_MARGIN
-                return Block(FULL, "", tokens, 1000)
-            text = block_text(unit, schema_text(unit), title=wire_name(unit.id))
+                tokens = self._counter.count(native_text(unit, self._limits, name)) + NATIVE_MARGIN
+                return Block(FULL, "", tokens, 1000, name)
+            text = block_text(unit, schema_text(unit), title=name)
         else:
             body = own.text if own else unit.content or unit.description or unit.title
             text = block_text(unit, _readable(unit, body))
-        return Block(FULL, text, self._counter.count(text), 1000)
+        return Block(FULL, text, self._counter.count(text), 1000, name)
 
 
 def derived_forms(unit: Unit) -> list[Representation]:
@@ -190,9 +195,9 @@ def schema_text(unit: Unit) -> str:
     return f"{description}\n{schema}" if description else schema
 
 
-def native_text(unit: Unit, limits: WireLimits = COMMON) -> str:
+def native_text(unit: Unit, limits: WireLimits = COMMON, name: str = "") -> str:
     """Return the text that a tokenizer counts for a native tool: its JSON."""
-    return json.dumps(_openai_tool(unit, limits), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(_openai_tool(unit, limits, name), ensure_ascii=False, separators=(",", ":"))
 
 
 # -- native tools -----------------------------------------------------------------------------------
@@ -209,19 +214,24 @@ def _copied(value: Any) -> Any:
     return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
-def openai_tool(unit: Unit, limits: WireLimits = COMMON) -> dict[str, Any]:
+def openai_tool(unit: Unit, limits: WireLimits = COMMON, name: str = "") -> dict[str, Any]:
     """Return one entry of OpenAI's ``tools``. It is a copy, so a caller may change it."""
-    copy: dict[str, Any] = _copied(_openai_tool(unit, limits))
+    copy: dict[str, Any] = _copied(_openai_tool(unit, limits, name))
     return copy
 
 
-def _openai_tool(unit: Unit, limits: WireLimits) -> dict[str, Any]:
+def _openai_tool(unit: Unit, limits: WireLimits, name: str) -> dict[str, Any]:
     tool = wire_tool(unit, limits)
-    function = {"name": wire_name(unit.id), "description": tool.description, "parameters": tool.schema}
+    function = {
+        "name": name or own_name(unit.id) or digested_name(unit.id),
+        "description": tool.description,
+        "parameters": tool.schema,
+    }
     return {"type": "function", "function": function}
 
 
-def anthropic_tool(unit: Unit, limits: WireLimits = COMMON) -> dict[str, Any]:
+def anthropic_tool(unit: Unit, limits: WireLimits = COMMON, name: str = "") -> dict[str, Any]:
     """Return one entry of Anthropic's ``tools``. It is a copy, so a caller may change it."""
     tool = wire_tool(unit, limits)
-    return {"name": wire_name(unit.id), "description": tool.description, "input_schema": _copied(tool.schema)}
+    name = name or own_name(unit.id) or digested_name(unit.id)
+    return {"name": name, "description": tool.description, "input_schema": _copied(tool.schema)}

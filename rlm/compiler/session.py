@@ -80,6 +80,7 @@ class Session:
         self._texts: list[str] = []
         self._view: CompiledContext | None = None
         self._compaction_requested = False
+        self._names: dict[str, str] = {}
 
     @property
     def view(self) -> CompiledContext | None:
@@ -128,10 +129,11 @@ class Session:
         self._compaction_requested = False
         self._texts = [*self._texts, text][-REMEMBERED_TURNS:]
         self._view = view
+        self._names |= {item.unit.id: item.block.name for item in view.shown if item.callable}
         return view
 
     def _compile(self, text: str, kept: tuple[str, ...], evidence: Mapping[str, Any]) -> CompiledContext:
-        place: dict[str, Any] = {"tools": self._tools, "wire": self._wire}
+        place: dict[str, Any] = {"tools": self._tools, "wire": self._wire, "names": self._names}
         return compile_view(self.catalog, text, policy=self.policy, retained=kept, **place, **evidence)
 
     def _cause(self, view: CompiledContext, kept: tuple[str, ...]) -> tuple[CompactionReason, tuple[str, ...]] | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, overload
 
@@ -16,11 +15,12 @@ from rlm.compiler.projection import CompileMaterial, Projection
 from rlm.compiler.recompile import renewed
 from rlm.compiler.render import WIRES, Wire
 from rlm.compiler.save import save
-from rlm.errors import ConfigurationError, ToolError, did_you_mean
+from rlm.compiler.tool_calls import arguments_of, name_of, resolved
+from rlm.errors import ConfigurationError, did_you_mean
 from rlm.model.arguments import path_of
 from rlm.model.base import plain
 from rlm.model.selection import State
-from rlm.model.unit import Identified, Kind
+from rlm.model.unit import CALLABLE, Identified, Kind, id_among
 from rlm.model.wire_limits import limits_of
 from rlm.model.wire_schema import own_names, wire_tool
 
@@ -88,21 +88,28 @@ class CompiledContext(Projection):
         """Return the id of the unit that a model's tool call names.
 
         Args:
-            tool_call: a wire name, or a call as OpenAI or Anthropic spell it.
+            tool_call: a wire name, or a call as OpenAI or Anthropic spell it: a mapping, or an object of their SDKs.
+                Case and separators play no part where the name is unique without them.
 
         Raises:
             ToolError: ``tool_not_visible`` for every name that this view does not show as callable.
         """
         self._rendered  # noqa: B018 - without it nothing is visible
-        name = _tool_name(tool_call)
-        id = self._by_wire_name.get(name)
-        if id is None:
-            raise ToolError(
-                "tool_not_visible",
-                f"no visible tool is called {name!r}{did_you_mean(name, self._by_wire_name)}",
-                {"name": name, "visible": sorted(self._by_wire_name)},
-            )
-        return id
+        return resolved(name_of(tool_call), self._by_wire_name)
+
+    def wire_name(self, unit: str | Identified) -> str:
+        """Return the name of a tool in requests of this view, whether it is visible or not.
+
+        For example ``view.wire_name("mcp_tool:git/git_status")`` is ``"git_status"`` if no other tool of the catalog
+        could have that name.
+
+        Raises:
+            CatalogError: ``unknown_unit``, ``ambiguous_name``. ConfigurationError: ``not_an_id``; ``not_a_tool``.
+        """
+        id = id_among(unit, self.units)
+        if self.units[id].kind not in CALLABLE:
+            raise ConfigurationError("not_a_tool", f"{id} is no tool, so it has no name in a request", {"unit": id})
+        return self.wire_names.of(id)
 
     def arguments(self, tool_call: Any) -> dict[str, Any]:
         """Return the arguments of a model's tool call, by the tool's own property names.
@@ -114,7 +121,7 @@ class CompiledContext(Projection):
             ToolError: ``tool_not_visible``, as ``resolve``; ``invalid_arguments`` if they are not a JSON object.
         """
         unit = self.units[self.resolve(tool_call)]
-        value = _arguments_of(tool_call)
+        value = arguments_of(tool_call)
         limits = self._reach.limits
         named: dict[str, Any] = value if limits is None else own_names(value, wire_tool(unit, limits).keys)
         return named
@@ -206,35 +213,3 @@ def checked_wire(provider: str) -> Wire:
         hint = did_you_mean(str(provider), WIRES)
         raise ConfigurationError("unknown_provider", f"{provider!r} is none of {', '.join(WIRES)}{hint}")
     return provider  # type: ignore[return-value]
-
-
-def _arguments_of(call: Any) -> dict[str, Any]:
-    if isinstance(call, Mapping):
-        function = call.get("function")
-        value = function.get("arguments") if isinstance(function, Mapping) else call.get("input", call.get("arguments"))
-    else:
-        value = getattr(call, "arguments", None)
-    name = _tool_name(call)
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as problem:
-            detail = {"tool": name, "arguments": str(value)[:500]}
-            raise ToolError("invalid_arguments", f"{name}: {problem}", detail) from None
-    if not isinstance(value, dict):
-        reason = f"expected an object, got {type(value).__name__}"
-        raise ToolError("invalid_arguments", f"{name}: {reason}", {"tool": name, "arguments": str(value)[:500]})
-    return value
-
-
-def _tool_name(call: Any) -> str:
-    if isinstance(call, str):
-        return call
-    if isinstance(call, Mapping):
-        function = call.get("function")
-        name = function.get("name") if isinstance(function, Mapping) else call.get("name")
-    else:
-        name = getattr(call, "name", None)
-    if not isinstance(name, str):
-        raise ToolError("tool_not_visible", f"a tool call without a name: {repr(call)[:80]}", {"name": None})
-    return name

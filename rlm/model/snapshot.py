@@ -9,6 +9,7 @@ from itertools import chain
 
 from rlm.model.unit import Unit
 from rlm.model.wire_limits import WireLimits
+from rlm.model.wire_names import WireNames
 from rlm.model.wire_schema import refusal
 
 DIGESTS = 1 << 256
@@ -35,6 +36,13 @@ class Snapshot:
         if isinstance(self.units, _Layered) and self.base is not None:
             units = (*self.base.pinned, *self.units.above.values())
         return tuple(sorted((unit for unit in units if unit.pinned), key=lambda unit: unit.id))
+
+    @cached_property
+    def wire_names(self) -> WireNames:
+        """The names of the tools in a request."""
+        if isinstance(self.units, _Layered) and self.base is not None:
+            return WireNames(self.units.above, self.base.wire_names) if self.units.above else self.base.wire_names
+        return WireNames(self.units)
 
     @cached_property
     def _refused(self) -> dict[str, tuple[tuple[str, str], ...]]:

@@ -14,6 +14,7 @@ from rlm.errors import ConfigurationError
 from rlm.model.base import Noun, digest_of, plain
 from rlm.model.message import Message, conversation_of
 from rlm.model.unit import Relation, checked_id, unicode
+from rlm.model.wire_names import is_wire_name
 
 MOST_TEXTS = {"needs": 256, "history": 1_000}
 """So many texts of each kind in one turn. Only the last three of the history count."""
@@ -70,6 +71,15 @@ def _signals(value: Any) -> Any:
     return tuple(sorted(rows.items()))
 
 
+def _names(value: Any) -> Any:
+    value = _as_mapping(value)
+    if not isinstance(value, Mapping) or not all(is_wire_name(name) for name in value.values()):
+        raise ValueError("names are a mapping from ids of tools to names of 1 to 64 letters, digits, _ and -")
+    if len(set(value.values())) < len(value):
+        raise ValueError("two tools have the same name")
+    return tuple(sorted((checked_id(_text(id)), name) for id, name in value.items()))
+
+
 def _scores(value: Any) -> Any:
     value = _as_mapping(value)
     if isinstance(value, dict):
@@ -100,6 +110,7 @@ def _text(value: Any) -> str:
     return value
 
 
+Names = Annotated[tuple[tuple[str, str], ...], pydantic.BeforeValidator(_names)]
 Signals = Annotated[tuple[tuple[str, tuple[str, ...]], ...], pydantic.BeforeValidator(_signals)]
 Scores = Annotated[tuple[tuple[str, tuple[tuple[str, float], ...]], ...], pydantic.BeforeValidator(_scores)]
 
@@ -111,7 +122,8 @@ class CompileInput(Noun):
     conversation before it, or up to it where it is the last of them; ``tail`` holds the messages after it: they are
     shown, and are no evidence. ``signals``, ``sensors``, ``admitted`` and ``retained`` come from the host; ``needs``
     may come from a model: evidence, never authority. ``unused`` are ids that earlier requests showed and no call used,
-    the oldest first: where room is lacking, they go in this order.
+    the oldest first: where room is lacking, they go in this order. ``names`` are the wire names
+    that a session or a run keeps.
     """
 
     text: str = ""
@@ -124,6 +136,7 @@ class CompileInput(Noun):
     admitted: tuple[Preselected, ...] = ()
     retained: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
+    names: Names = ()
 
     @pydantic.field_validator("needs", "history", mode="before")
     @classmethod
@@ -146,6 +159,8 @@ class CompileInput(Noun):
     def digest(self) -> str:
         """SHA-256 of the turn."""
         fields = plain(self)
+        if not self.names:
+            del fields["names"]
         for message in (*fields["messages"], *fields["tail"]):
             if not message["body"]:
                 del message["body"]

@@ -9,7 +9,6 @@ import pytest
 
 import rlm
 from rlm.errors import BudgetError, CompileError
-from rlm.model.wire_names import wire_name
 from tests.acceptance.seen import Asking, Seen
 from tests.acceptance.shelf import REVIEW, UNRELATED, marker, tool
 
@@ -338,7 +337,7 @@ def test_k38_stuffed_descriptions_displace_nothing_by_their_number(ask: Asking, 
     assert len(theirs) <= limit
     if limit > 1:
         assert theirs
-    assert all(wire_name(id) == name for name, id in zip(theirs, map(seen.view.resolve, theirs), strict=True))
+    assert all(seen.view.wire_name(id) == name for name, id in zip(theirs, map(seen.view.resolve, theirs), strict=True))
 
 
 def test_k38_stuffed_descriptions_displace_nothing_when_the_budget_is_tight(ask: Asking) -> None:

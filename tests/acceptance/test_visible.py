@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 import rlm
-from rlm.model.wire_names import wire_name
+from rlm.model.unit import CALLABLE
 from tests.acceptance.seen import PLACES, Asking, Seen
 from tests.acceptance.shelf import (
     REVIEW,
@@ -75,7 +75,7 @@ def test_p04_imported_tools_are_granted_by_nobody_but_the_host(ask: Asking, mode
     assert not shut.says("git_show")
     assert shut.view.explain("mcp_tool:git/git_show").reasons[0].kind == "capability_missing"
     opened = ask(catalog, REVIEW, policy=rlm.Policy(mode=mode, capabilities={"mcp_tool:git/*"}))
-    assert opened.tools == [wire_name("mcp_tool:git/git_show")]
+    assert opened.tools == ["git_show"]
 
 
 @pytest.mark.parametrize("mode", ["compiled", "all_tools"])
@@ -190,7 +190,7 @@ def test_p17_a_session_may_keep_a_tool_and_lets_go_of_one_that_is_denied(ask: As
         retained = kept if len(session.compactions) == compactions else ()
         seen = ask(catalog, query, policy=session.policy, retained=retained, history=said[::-1])
         said.append(query)
-        assert seen.tools == [wire_name(id) for id in view.callable]
+        assert seen.tools == [view.wire_name(id) for id in view.callable]
         return seen
 
     assert turn(REVIEW).tools == ["git_diff"]
@@ -261,12 +261,13 @@ def test_p14_visible_schemas_are_the_callable_tools_among_the_active_units(
             assert ask.requests == before
             return
         forms = {id: seen.view.explain(id).form for id in seen.answer.prompt_projection.active_units}
-        tools = {wire_name(id): id for id in forms if id.startswith(("tool:", "mcp_tool:"))}
+        tools = {seen.view.wire_name(id): id for id in forms if id.startswith(("tool:", "mcp_tool:"))}
         callable = sorted(name for name, id in tools.items() if forms[id] == "full")
         assert sorted(seen.tools) == callable
         assert seen.answer.prompt_projection.tool_count == len(callable)
         hidden = [unit for unit in units if unit.id not in forms]
         for unit in hidden:
-            assert not seen.says(wire_name(unit.id))
+            if unit.kind in CALLABLE:
+                assert not seen.says(seen.view.wire_name(unit.id))
             assert not seen.says(unit.name)
             assert seen.view.explain(unit.id).state != "active"

@@ -57,7 +57,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Saved:
         candidate_limit=5,
         floor=0.36,
         relative_floor=0.1,
-        budget=300,
+        budget=270,
     )
     view = rlm.compile(
         catalog,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import rlm
 from rlm.errors import CompileError, ToolError
 from rlm.model.unit import checked_id
-from rlm.model.wire_names import safe_name, wire_name
+from rlm.model.wire_names import WireNames, digested_name, own_name, safe_name
 from tests.compiler.blocks import tool
 
 LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -30,92 +30,120 @@ KINDS = st.sampled_from(["tool", "mcp_tool"])
 LETTERS = st.text("aB0_-./: é字", min_size=1, max_size=70)
 ANY = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=80)
 PLAIN = st.builds(lambda kind, path: f"{kind}:{path}", KINDS, LETTERS | ANY).filter(_is_id)
-IMPOSTORS = st.builds(lambda unit: f"tool:{wire_name(unit)}", PLAIN)
+IMPOSTORS = st.builds(lambda unit: f"tool:{own_name(unit) or digested_name(unit)}", PLAIN)
 """Tools that are called as another unit is on the wire."""
-TWICE = st.builds(lambda unit: f"tool:{wire_name(unit)}", IMPOSTORS)
+TWICE = st.builds(lambda unit: f"tool:{own_name(unit) or digested_name(unit)}", IMPOSTORS)
 NEAR = st.builds(lambda unit, change: unit[:-1] + change, PLAIN, st.sampled_from("_-.a")).filter(_is_id)
 IDS = st.one_of(PLAIN, IMPOSTORS, TWICE, NEAR)
+
+
+def named(*ids: str) -> dict[str, str]:
+    names = WireNames(ids)
+    return {id: names.of(id) for id in ids}
 
 
 @given(IDS)
 @settings(max_examples=2000, deadline=None)
 def test_a_wire_name_is_legal(id: str) -> None:
-    assert LEGAL.fullmatch(wire_name(id))
+    assert LEGAL.fullmatch(WireNames([id]).of(id))
+    assert LEGAL.fullmatch(digested_name(id))
 
 
 @given(st.lists(PLAIN, min_size=1, max_size=6))
 @settings(max_examples=600, deadline=None)
-def test_no_two_units_have_the_same_one(ids: list[str]) -> None:
+def test_no_two_tools_of_a_catalog_have_the_same_name_and_their_order_plays_no_part(ids: list[str]) -> None:
     every = set(ids)
     for _ in range(2):
-        every |= {f"tool:{wire_name(id)}" for id in every}
+        every |= {f"tool:{name}" for name in named(*every).values()}
     every |= {near for id in ids for near in (id + "_", id + "-", id.replace("/", "_"), id.swapcase()) if _is_id(near)}
-    assert len({wire_name(id) for id in every}) == len(every)
+    names = named(*sorted(every))
+    assert len(set(names.values())) == len(every)
+    assert named(*sorted(every, reverse=True)) == names
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("ids", "names"),
     [
-        ("tool:a.b", "tool:a_b"),
-        ("tool:a/b", "tool:a_b"),
-        ("tool:a/b", "mcp_tool:a/b"),
-        ("tool:x", "mcp_tool:x"),
-        ("mcp_tool:a/b_c", "mcp_tool:a_b/c"),
-        ("tool:" + "n" * 64, "tool:" + "n" * 65),
-        ("tool:" + "n" * 65, "tool:" + "n" * 66),
-        ("tool:Git", "tool:git"),
-        ("tool:字", "tool:学"),
-        ("tool:é", "tool:e\N{COMBINING ACUTE ACCENT}"),
-        ("tool:git\N{CYRILLIC SMALL LETTER A}", "tool:gita"),
-        ("tool:a b", "tool:a  b"),
+        (["tool:git_diff"], ["git_diff"]),
+        (["mcp_tool:git/git_status"], ["git_status"]),
+        (["mcp_tool:git/status", "mcp_tool:svn/status"], ["git_status", "svn_status"]),
+        (["tool:status", "mcp_tool:svn/status"], ["status", "svn_status"]),
+        (
+            ["tool:svn_status", "mcp_tool:svn/status", "tool:status"],
+            ["svn_status", "svn_status-2d07c34b8f5a", "status"],
+        ),
+        (["mcp_tool:files/files.read"], ["files_read"]),
+        (["mcp_tool:a/b.c", "mcp_tool:a/b c"], ["a_b_c-HASH", "a_b_c-HASH"]),
+        (["tool:" + "n" * 64], ["n" * 64]),
+        (["tool:" + "n" * 65], ["n" * 51 + "-HASH"]),
+        (["tool:\u5b57"], ["tool-b90b17e5ac32"]),
+        (["tool:0123456789ab"], ["0123456789ab"]),
     ],
+    ids=repr,
 )
-def test_close_names_stay_apart(one: str, other: str) -> None:
-    assert wire_name(one) != wire_name(other)
-    assert wire_name(one) != wire_name(f"tool:{wire_name(other)}")
+def test_a_name_is_bare_where_it_is_unique_then_has_its_server_then_a_digest(ids: list[str], names: list[str]) -> None:
+    found = [re.sub(r"-[0-9a-f]{12}$", "-HASH", name) for name in named(*ids).values()]
+    wanted = [re.sub(r"-[0-9a-f]{12}$", "-HASH", name) for name in names]
+    assert found == wanted
 
 
-@pytest.mark.parametrize(
-    ("id", "name"),
-    [
-        ("tool:git_diff", "git_diff"),
-        ("tool:a-b", "a-b"),
-        ("tool:" + "n" * 64, "n" * 64),
-        ("tool:0123456789ab", "0123456789ab"),
-    ],
-)
-def test_a_legal_name_stays_as_it_is(id: str, name: str) -> None:
-    assert wire_name(id) == name
+def test_a_third_partys_tool_never_takes_the_name_of_a_host_tool_without_a_server() -> None:
+    names = named("tool:git_status", "mcp_tool:git/status", "mcp_tool:evil/git_status", "mcp_tool:evil2/status")
+    assert names["tool:git_status"] == "git_status"
 
 
-def test_a_name_is_legible_and_does_not_change_from_release_to_release() -> None:
+def test_a_digest_does_not_change_from_release_to_release() -> None:
     """Conversations that are stored hold these names."""
-    assert wire_name("mcp_tool:github/create_issue") == "github_create_issue-7f770201d302"
-    assert wire_name("tool:files.read") == "files_read-13c865553691"
-    assert wire_name("tool:字") == "tool-b90b17e5ac32"
+    assert digested_name("mcp_tool:github/create_issue") == "github_create_issue-7f770201d302"
+    assert digested_name("tool:files.read") == "files_read-13c865553691"
 
 
-@given(st.lists(IDS, min_size=1, max_size=5, unique=True), st.data())
+@given(st.lists(IDS, min_size=1, max_size=5, unique=True))
 @settings(max_examples=60, deadline=None)
-def test_a_name_depends_on_no_other_unit_and_resolves_to_its_own(ids: list[str], data: st.DataObject) -> None:
-    some = data.draw(st.sets(st.sampled_from(ids), min_size=1))
-    seen: dict[str, set[str]] = {}
-    for chosen in (ids, sorted(some)):
-        with rlm.Catalog() as catalog:
-            catalog.add(*(rlm.Unit(id, activation="always") for id in chosen))
-            view = rlm.compile(catalog, "x")
-            assert len(view.tools("openai")) == len(chosen)
-            for openai, anthropic in zip(view.tools("openai"), view.tools("anthropic"), strict=True):
-                assert openai["function"]["name"] == anthropic["name"]
-                seen.setdefault(view.resolve(anthropic["name"]), set()).add(anthropic["name"])
-    assert seen.keys() == set(ids)
-    assert all(len(names) == 1 for names in seen.values())
+def test_every_name_in_a_request_resolves_to_its_own_unit(ids: list[str]) -> None:
+    with rlm.Catalog() as catalog:
+        catalog.add(*(rlm.Unit(id, activation="always") for id in ids))
+        view = rlm.compile(catalog, "x")
+        names = [tool["function"]["name"] for tool in view.tools("openai")]
+        assert names == [tool["name"] for tool in view.tools("anthropic")]
+        assert sorted(view.resolve(name) for name in names) == sorted(ids)
+        assert [view.wire_name(view.resolve(name)) for name in names] == names
+
+
+def test_a_session_keeps_the_names_of_its_earlier_turns() -> None:
+    catalog = rlm.Catalog()
+    catalog.add_tool_list([{"name": "status", "description": "The state of the repository"}], server="git")
+    session = rlm.Session(catalog, policy=rlm.Policy(capabilities={"*"}, relative_floor=0))
+    assert [tool["function"]["name"] for tool in session.compile("state of the repository").tools()] == ["status"]
+    catalog.add_tool_list([{"name": "status", "description": "The state of the repository mirror"}], server="svn")
+    view = session.compile("state of the repository mirror")
+    assert [tool["function"]["name"] for tool in view.tools()] == ["status", "svn_status"]
+    assert session.compactions == []
+    assert view.wire_name("mcp_tool:git/status") == "status"
+    fresh = rlm.compile(catalog, "state of the repository mirror", policy=session.policy)
+    assert fresh.wire_name("mcp_tool:git/status") == "git_status"
+
+
+def test_a_kept_name_is_given_to_no_other_tool() -> None:
+    names = WireNames(["tool:status", "mcp_tool:git/status"]).keeping({"mcp_tool:git/status": "status"})
+    assert names.of("mcp_tool:git/status") == "status"
+    assert names.of("tool:status") == digested_name("tool:status")
+
+
+def test_wire_name_is_of_tools_only() -> None:
+    catalog = rlm.Catalog([rlm.Unit("skill:x", content="y", activation="always"), tool("clock", "The time")])
+    view = rlm.compile(catalog, "nothing")
+    assert view.wire_name("clock") == "clock"
+    for unit, kind in (("skill:x", "not_a_tool"), ("nope", "unknown_unit")):
+        with pytest.raises(rlm.errors.RlmError) as caught:
+            view.wire_name(unit)
+        assert caught.value.kind == kind
 
 
 def test_two_names_that_somebody_made_alike_are_refused_by_name_before_anything_is_sent() -> None:
     """Found in a minute among 30 million ids."""
     one, other = "tool:x\u5393\u4f2a\u4e01", "tool:x\u548b\u4e9c\u4e05"
-    assert wire_name(one) == wire_name(other)
+    assert digested_name(one) == digested_name(other)
     catalog = rlm.Catalog([rlm.Unit(one, activation="always"), rlm.Unit(other, activation="always")])
     for place in ("native", "text"):
         with pytest.raises(CompileError) as caught:
@@ -144,7 +172,7 @@ def view() -> rlm.CompiledContext:
     return rlm.compile(catalog, "a change in git", policy=rlm.Policy(capabilities={"*"}, relative_floor=0))
 
 
-SHOW = wire_name("mcp_tool:git/git.show")
+SHOW = "git_show"
 
 
 @pytest.mark.parametrize(
@@ -178,9 +206,6 @@ def test_a_call_resolves_to_its_unit(view: rlm.CompiledContext, call: Any, name:
         "clock",
         "tool:git_diff",
         "mcp_tool:git/git.show",
-        "git.show",
-        "git_diff ",
-        "GIT_DIFF",
         "",
         {"function": {"name": "clock", "arguments": "{}"}},
         {"type": "tool_use", "name": "clock", "input": {}},
@@ -204,6 +229,41 @@ def test_what_is_not_visible_is_refused_in_every_spelling(view: rlm.CompiledCont
         view.resolve(call)
     assert caught.value.kind == "tool_not_visible"
     assert caught.value.phase == "tool"
+
+
+@pytest.mark.parametrize("name", ["git.show", "git_diff ", "GIT_DIFF", "gitDiff", "git-diff"])
+def test_case_and_separators_play_no_part_where_the_name_is_unique(view: rlm.CompiledContext, name: str) -> None:
+    assert view.resolve(name) in ("tool:git_diff", "mcp_tool:git/git.show")
+
+
+def test_a_name_that_two_visible_tools_could_have_is_refused() -> None:
+    catalog = rlm.Catalog([tool("git_diff", "x", activation="always"), tool("gitdiff", "x", activation="always")])
+    view = rlm.compile(catalog, "x")
+    assert view.resolve("gitdiff") == "tool:gitdiff"
+    with pytest.raises(ToolError, match=r"did you mean|visible"):
+        view.resolve("GitDiff")
+
+
+def test_a_refusal_always_proposes_visible_names(view: rlm.CompiledContext) -> None:
+    with pytest.raises(ToolError, match="visible: git_diff, git_show"):
+        view.resolve("zzz")
+
+
+def test_objects_of_the_sdks_resolve_with_their_arguments(view: rlm.CompiledContext) -> None:
+    from anthropic import types as anthropic
+    from openai.types import chat, responses
+
+    function = {"name": "git_show", "arguments": '{"rev": "HEAD"}'}
+    calls = [
+        chat.ChatCompletionMessageToolCall.model_validate({"id": "c", "type": "function", "function": function}),
+        responses.ResponseFunctionToolCall.model_validate({"call_id": "c", "type": "function_call", **function}),
+        anthropic.ToolUseBlock.model_validate(
+            {"id": "t", "type": "tool_use", "name": "git_show", "input": {"rev": "HEAD"}}
+        ),
+    ]
+    for call in (*calls, *(call.model_dump() for call in calls)):
+        assert view.resolve(call) == "mcp_tool:git/git.show"
+        assert view.arguments(call) == {"rev": "HEAD"}
 
 
 def test_a_refusal_names_what_is_visible_and_nothing_hidden(view: rlm.CompiledContext) -> None:

@@ -234,7 +234,7 @@ def shortened(view: Projection, unit: str) -> dict[str, Any] | None:
     if block is None or block.form == FULL:
         return None
     count = counter(view.policy.tokenizer)
-    full = blocks_for(count, view._reach).full(view._snapshot.units[unit])
+    full = blocks_for(count, view._reach).full(view._snapshot.units[unit], block.name)
     whole = [replace(item, block=full) if item.unit.id == unit else item for item in shown]
     headings = sum(count.count(heading) for _, heading in render.texts(whole).headings) - view.ledger.headings
     free = view.ledger.free + block.tokens
