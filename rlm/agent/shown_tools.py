@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rlm.fencing import json_text
 from rlm.model.plan import ValidPlan
 from rlm.model.unit import CALLABLE
-from rlm.model.wire_names import wire_name
+from rlm.model.wire_names import WireNames
 
 if TYPE_CHECKING:
     from rlm.compiler.view import CompiledContext
@@ -80,7 +80,7 @@ class ShownTools:
             )
             for need in self.fresh
         )
-        return ToolChange(came, went, needs)
+        return ToolChange(came, went, needs, view.wire_names)
 
     def show(self, view: CompiledContext) -> None:
         """Record the tools of a request that is about to be sent."""
@@ -97,13 +97,14 @@ class NeedResult:
     brought: tuple[str, ...]
     present: tuple[str, ...]
 
-    @property
-    def text(self) -> str:
-        """One line, for example ``"send mail" -> brought: mail_send``."""
+    def text(self, names: WireNames) -> str:
+        """Return one line, for example ``"send mail" -> brought: mail_send``."""
         need = json_text(self.need)
         if self.brought:
-            return f"{need} -> brought: {_names(self.brought)}"
-        return f"{need} -> here already: {_names(self.present)}" if self.present else f"{need} -> none available"
+            return f"{need} -> brought: {_listed(self.brought, names)}"
+        return (
+            f"{need} -> here already: {_listed(self.present, names)}" if self.present else f"{need} -> none available"
+        )
 
 
 @dataclass(frozen=True)
@@ -113,15 +114,16 @@ class ToolChange:
     came: tuple[str, ...]
     went: tuple[str, ...]
     needs: tuple[NeedResult, ...]
+    names: WireNames
 
     @property
     def text(self) -> str:
         """The lines for the model; empty if nothing changed. Names and needs only: reasons stand in the trace."""
         brought = {id for result in self.needs for id in result.brought}
         came = [id for id in self.came if id not in brought]
-        rows = [result.text for result in self.needs]
-        rows += [f"came: {_names(came)}"] if came else []
-        rows += [f"went: {_names(self.went)}"] if self.went else []
+        rows = [result.text(self.names) for result in self.needs]
+        rows += [f"came: {_listed(came, self.names)}"] if came else []
+        rows += [f"went: {_listed(self.went, self.names)}"] if self.went else []
         return "".join(["# Tools\n", *(f"- {row}\n" for row in rows)]) if rows else ""
 
     def row(self, view: CompiledContext) -> dict[str, Any]:
@@ -145,8 +147,8 @@ def needs_of(plan: ValidPlan) -> tuple[str, ...]:
     return tuple(last.get("needs", ())) if last["op"] == "observe" else ()
 
 
-def _names(ids: Iterable[str]) -> str:
-    return ", ".join(wire_name(id) for id in ids)
+def _listed(ids: Iterable[str], names: WireNames) -> str:
+    return ", ".join(names.of(id) for id in ids)
 
 
 def _reasons_out(view: CompiledContext, need: str) -> list[dict[str, Any]]:
