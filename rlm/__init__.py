@@ -64,6 +64,7 @@ _HOMES = {
     "aask": "rlm.api.ask",
     "achat": "rlm.api.chat",
     "acompile": "rlm.compiler.compile",
+    "aexecute": "rlm.api.execute",
     "acomplete": "rlm.api.complete",
     "acomplete_batch": "rlm.batches.completions",
     "areplay": "rlm.api.complete",
@@ -77,12 +78,14 @@ _HOMES = {
     "load_mcp_config": "rlm.tools.mcp.config",
     "complete": "rlm.api.complete",
     "complete_batch": "rlm.batches.completions",
+    "execute": "rlm.api.execute",
     "gather": "rlm.api.futures",
     "replay": "rlm.api.complete",
     "run_plan": "rlm.api.complete",
     "subagent_tool": "rlm.agent.subagent",
     "submit": "rlm.api.futures",
     "tool": "rlm.tools.function",
+    "tool_message": "rlm.api.execute",
 }
 
 _RENAMED = {
@@ -112,6 +115,9 @@ if TYPE_CHECKING:
     from rlm.api.complete import complete as complete
     from rlm.api.complete import replay as replay
     from rlm.api.complete import run_plan as run_plan
+    from rlm.api.execute import aexecute as aexecute
+    from rlm.api.execute import execute as execute
+    from rlm.api.execute import tool_message as tool_message
     from rlm.api.futures import Future as Future
     from rlm.api.futures import Pool as Pool
     from rlm.api.futures import as_completed as as_completed

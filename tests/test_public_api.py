@@ -12,9 +12,9 @@ PUBLIC = {
         Commands CompiledContext Completion Context Decision Effect Future Grant Kind MCPClient MCPLimits
         MCPTools Message Mode PackingClass Pin Policy Pool Preselected Profile Reason Registry
         Representation ResultForm Sensor Session State SubagentTimeouts TokenLedger Tool ToolOutcome
-        ToolRequest Trigger Trust Unit __version__ aask achat acompile acomplete acomplete_batch areplay arun_plan
-        as_completed ask batch cancelled chat compile complete complete_batch errors gather load_mcp_config replay run_plan
-        subagent_tool submit tool
+        ToolRequest Trigger Trust Unit __version__ aask achat acompile acomplete acomplete_batch aexecute areplay arun_plan
+        as_completed ask batch cancelled chat compile complete complete_batch errors execute gather load_mcp_config replay run_plan
+        subagent_tool submit tool tool_message
     """,
     "rlm.behaviour": """
         FIXTURES Fixture Report RunSummary Trial TrialRow behave unasked
