@@ -96,17 +96,18 @@ class Session:
         """Request a compaction at the next turn."""
         self._compaction_requested = True
 
-    def compile(self, text: str, **evidence: Any) -> CompiledContext:
+    def compile(self, text: str | None = None, **evidence: Any) -> CompiledContext:
         """Compile the next turn, and return its view.
 
         A compaction of this turn is the last of ``session.compactions``.
 
         Args:
-            text: the user's text.
+            text: the user's text; without it the conversation in ``messages`` has it already.
             evidence: as in ``rlm.compile``, for example ``needs``, ``signals``, ``sensors`` or ``messages``.
         """
         self._turn += 1
-        evidence = {"history": tuple(reversed(self._texts)), "sensor": self.sensor, **evidence}
+        earlier = {} if text is None else {"history": tuple(reversed(self._texts))}
+        evidence = {**earlier, "sensor": self.sensor, **evidence}
         kept = self.kept
         view: CompiledContext | None = None
         cause: tuple[CompactionReason, tuple[str, ...]] | None = None
@@ -127,12 +128,12 @@ class Session:
             lost = tuple(id for id in kept if id not in view.callable)
             self.compactions.append(Compaction(turn=self._turn, reason=reason, units=units, lost=lost))
         self._compaction_requested = False
-        self._texts = [*self._texts, text][-REMEMBERED_TURNS:]
+        self._texts = [*self._texts, *([] if text is None else [text])][-REMEMBERED_TURNS:]
         self._view = view
         self._names |= {item.unit.id: item.block.name for item in view.shown if item.callable}
         return view
 
-    def _compile(self, text: str, kept: tuple[str, ...], evidence: Mapping[str, Any]) -> CompiledContext:
+    def _compile(self, text: str | None, kept: tuple[str, ...], evidence: Mapping[str, Any]) -> CompiledContext:
         place: dict[str, Any] = {"tools": self._tools, "wire": self._wire, "names": self._names}
         return compile_view(self.catalog, text, policy=self.policy, retained=kept, **place, **evidence)
 
