@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ def page() -> dict[str, Any]:
     names: dict[str, Any] = {}
     for block in blocks(PAGE):
         if block.language == "python" and "def " in block.text:
-            exec(compile(block.text, str(PAGE), "exec"), names)  # noqa: S102 - the page's own programs
+            exec(compile(block.text, str(PAGE), "exec"), names)
     return names
 
 
@@ -72,7 +73,7 @@ def test_ten_turns_keep_the_tools_and_what_was_sent(page: dict[str, Any], wire: 
         requests = [request.json for request in server.requests]
     assert said == "It is 21 degrees."
     assert len(requests) == 10
-    for before, after in zip(requests, requests[1:], strict=False):
+    for before, after in pairwise(requests):
         assert json.dumps(after["tools"]) == json.dumps(before["tools"])
         assert after["messages"][: len(before["messages"])] == before["messages"] or wire == "anthropic"
 
