@@ -122,9 +122,18 @@ pardonable_reason(dependency_out(Id, _), Given, Pardoned0, Pardoned) :-
 %!  admit_limited(+Roots:list, +Limit, +Given, +State0, -State) is det.
 %
 %   Roots `root(I, Tier, Exempt)`. The limit counts roots that evidence brought in, not attempts; roots that
-%   are named in the text are exempt. What comes after it is not even tried.
+%   are named in the text are exempt. What comes after it is not even tried. A producer, `root(I, producer,
+%   after(U, Parameter))`, comes in only behind an active U, and is not counted.
 
 admit_limited([], _, _, State, State).
+admit_limited([root(R, producer, after(U, Parameter))|Roots], Left, Given, State0, State) :-
+    !,
+    State0 = state(_, Active, _),
+    (   get_assoc(U, Active, _)
+    ->  admit(producer(U, Parameter), R, Given, State0, State1, _)
+    ;   State1 = State0
+    ),
+    admit_limited(Roots, Left, Given, State1, State).
 admit_limited([root(R, Tier, Exempt)|Roots], Left, Given, State0, State) :-
     (   Tier == evidence,
         Exempt == false
@@ -218,7 +227,18 @@ counted_in(Members, Tier, Admitted0, Admitted, Active0, Active) :-
     placed(Members, Place, Tier, Admitted0, Admitted, Active0, Active).
 
 placed([], _, _, Admitted, Admitted, Active, Active).
-placed([m(I, Why)|Ms], Place0, Tier, Admitted0, Admitted, Active0, Active) :-
+placed([m(I, Why0)|Ms], Place0, Tier0, Admitted0, Admitted, Active0, Active) :-
     Place is Place0 + 1,
     put_assoc(I, Active0, Place, Active1),
-    placed(Ms, Place, Tier, [a(I, Tier, Why)|Admitted0], Admitted, Active1, Active).
+    reason(Tier0, Why0, Tier, Why),
+    placed(Ms, Place, Tier0, [a(I, Tier, Why)|Admitted0], Admitted, Active1, Active).
+
+reason(producer(U, Parameter), root, Tier, Why) =>
+    Tier = producer,
+    Why = produces(U, Parameter).
+reason(producer(_, _), Why0, Tier, Why) =>
+    Tier = producer,
+    Why = Why0.
+reason(Tier0, Why0, Tier, Why) =>
+    Tier = Tier0,
+    Why = Why0.

@@ -24,6 +24,7 @@
 :- use_module(rlm_examples, [examples_add/4, examples_declare/1, examples_forget/2]).
 :- use_module(rlm_index, [index_declare/1, index_forget/2, index_unit/4, index_update/1]).
 :- use_module(rlm_origin, [origin_add/3, origin_declare/1, origin_forget/2]).
+:- use_module(rlm_servers, [server_add/5, server_declare/1, server_forget/2]).
 :- use_module(rlm_words, [fold/2, identifier_words/2, stemmer/1, stems/3]).
 
 /** <module> What is there: facts about the units of a catalog
@@ -46,6 +47,7 @@ known by a number inside its catalog; numbers never decide anything, ids do.
 | above(I, J)                                       | I supersedes J, through any number of steps          |
 | guarded(I)                                        | it needs a capability                                |
 | barred(Policy, Own, Bits, Hurt)                   | what a policy keeps out (rlm_hidden)                 |
+| server(I, Server) and others                      | what the tools of a server are to each other (rlm_servers) |
 | next(I), size(N)                                  | the next number, and how many units there are        |
 */
 
@@ -85,6 +87,7 @@ declare(M) :-
     index_declare(M),
     examples_declare(M),
     origin_declare(M),
+    server_declare(M),
     assertz(M:next(1)),
     assertz(M:size(0)).
 
@@ -186,6 +189,7 @@ remove_unit(M, I) :-
     retractall(M:called(I, _)),
     retractall(M:signal(_, _, I, _)),
     origin_forget(M, I),
+    server_forget(M, I),
     examples_forget(M, I).
 
 %   retract_unit(+M, +I): the counterpart of assert_unit/3.
@@ -247,6 +251,8 @@ add_unit(M, Stemmer, I, Given) :-
     bare_name(Name, Bare),
     assertz(M:called(I, Bare)),
     origin_add(M, I, Unit.origin),
+    identifier_words(Bare, NameWords),
+    server_add(M, Stemmer, I, Unit, NameWords),
     names_keys(Unit.names, Names),
     add_keys(Names, name, M, I),
     names_keys(Unit.groups, Groups),
@@ -282,7 +288,8 @@ add_relations([Id|Ids], Relation, M, I) :-
 
 %   ordinary(-Unit:dict): what is not said of a unit; most of it is said of few.
 ordinary(_{ priority: 100, pinned: false, mandatory: false, visible: true, available: true,
-            requires: [], suggests: [], conflicts: [], supersedes: [], groups: [], triggers: [], origin: '' }).
+            requires: [], suggests: [], conflicts: [], supersedes: [], groups: [], triggers: [], origin: '',
+            effect: '', server: '', identifiers: [] }).
 
 %   bare_name(+Name, -Bare): the words of a name; a number behind `@` or `#` only tells variants apart.
 bare_name(Name, Bare) :-

@@ -261,6 +261,7 @@ remedy(below_floor, _, Args, _{select: Args.unit}).
 remedy(no_evidence, _, Args, _{select: Args.unit}).
 remedy(over_candidate_limit, _, Args, _{select: Args.unit}).
 remedy(over_tool_limit, _, Args, _{select: Args.unit}).
+remedy(lone_weak_hit, _, Args, _{select: Args.unit}).
 remedy(conflict_with, _, Args, _{select: Args.unit}).
 remedy(superseded_by, _, Args, _{select: Args.unit}).
 remedy(dependency_out, Reason, Args, Change) :-
@@ -364,6 +365,10 @@ says(boosted, R) -->
     [ 'a rule of the host moves it by ' ], score(R.by), [ ': ', R.rule ].
 says(dependency_of, R) -->
     [ R.unit, ' requires it' ].
+says(produces, R) -->
+    [ 'it lists what ', R.unit, ' takes as "' ], short(R.parameter), [ '"' ].
+says(lone_weak_hit, R) -->
+    [ 'it is the only one of ' ], short(R.server), [ ', for one word, where another server is meant' ].
 says(suggested_by, R) -->
     [ R.unit, ' suggests it' ].
 says(denied, _) -->

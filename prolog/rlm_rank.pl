@@ -9,6 +9,7 @@
 :- use_module(library(assoc), [get_assoc/3, list_to_assoc/2, put_assoc/4]).
 :- use_module(library(lists), [append/3, member/2]).
 :- use_module(library(pairs), [pairs_values/2]).
+:- use_module(rlm_change, [reads_first/5]).
 :- use_module(rlm_evidence, [intent_least/1]).
 :- use_module(rlm_origin, [view_size/3]).
 
@@ -74,7 +75,9 @@ ranked_in(M, View, Usable, evidence(Words, Others, _, Intents, Input), Merged, R
     Relative is (Relative0 + 999) // 1000,        % who is out is below it, in thousandths too
     enough_words(Input.words, Usable, Kept0, First, Step, Left, Last),
     with_needed(Needed, M, Kept0, Kept),
-    spread_names(Kept, M, Usable, Ranked).
+    spread_names(Kept, M, Usable, Placed),
+    ( get_dict(wants_change, Input, Wanted) -> true ; Wanted = true ),
+    reads_first(M, Usable, Wanted, Placed, Ranked).
 
 %   apart(+Merged, -Unneeded, -Needed): what units count without what a need says of them, and the needed ones. A need
 %   only adds: it raises no floor, takes no place, and gives no other unit a better one.
@@ -246,19 +249,19 @@ enough_words(Words, Usable, Kept, First, Step, Left, Last) :-
     ;   true
     ).
 
-%   spread_names(+Kept, +M, :Usable, -Ranked): of units with the same bare name, each further one stands where half
-%   the score of the one before would put it, so that one name does not fill the first places. Units that may not be
-%   shown do not count.
-spread_names(Kept, M, Usable, Ranked) :-
+%   spread_names(+Kept, +M, :Usable, -Placed): `Score-C` for each, with the score by which it stands. Of units with the
+%   same bare name, each further one stands where half the score of the one before would put it, so that one name does
+%   not fill the first places. Units that may not be shown do not count.
+spread_names(Kept, M, Usable, Placed) :-
     findall(Name-C, ( member(C, Kept), arg(1, C, I), M:called(I, Name) ), Named),
     keysort(Named, Sorted),
     repeated(Sorted, Repeated),
     (   Repeated == []
-    ->  Ranked = Kept
+    ->  findall(Score-C, ( member(C, Kept), arg(2, C, Score) ), Placed)
     ;   list_to_assoc(Repeated, Counts),
         halved(Named, M, Usable, Counts, Keyed),
         keysort(Keyed, Ordered),
-        pairs_values(Ordered, Ranked)
+        findall(Score-C, ( member(k(Down, _, _)-C, Ordered), Score is -Down ), Placed)
     ).
 
 %   repeated(+Sorted, -Pairs): `Name-0` for each name that more than one unit has.

@@ -215,6 +215,7 @@ in_reasons(M, Ordered, Evidenced, I, Tier, Why, Score, Reasons) :-
     reason_dicts(M, All, Reasons).
 
 tier_reason(_, _, _, _, dependency_of(J), dependency_of(J)).
+tier_reason(_, _, _, _, produces(J, Parameter), produces(J, Parameter)).
 tier_reason(M, _, I, _, dependency_of(_), pinned) :-
     M:pinned(I).
 tier_reason(_, _, _, pinned, root, pinned).
@@ -282,6 +283,11 @@ reason_dict(_, boosted(Rule, By), Dict) =>
 reason_dict(M, dependency_of(I), Dict) =>
     unit_id(M, I, Id),
     Dict = _{kind: dependency_of, unit: Id}.
+reason_dict(M, produces(I, Parameter), Dict) =>
+    unit_id(M, I, Id),
+    Dict = _{kind: produces, unit: Id, parameter: Parameter}.
+reason_dict(_, lone_weak_hit(Server), Dict) =>
+    Dict = _{kind: lone_weak_hit, server: Server}.
 reason_dict(M, suggested_by(I), Dict) =>
     unit_id(M, I, Id),
     Dict = _{kind: suggested_by, unit: Id}.

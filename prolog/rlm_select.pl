@@ -12,12 +12,14 @@
 :- use_module(rlm_conflict, [decided_first/4]).
 :- use_module(rlm_eligible, [eligible/3, policy/2]).
 :- use_module(rlm_evidence, [analysis/5, evidence/5, reading/3]).
+:- use_module(rlm_change, [wants_change/3]).
 :- use_module(rlm_hidden, [hidden/7]).
 :- use_module(rlm_host, [host_boosts/4, host_rules/3]).
 :- use_module(rlm_named, [negated_units/3]).
 :- use_module(rlm_origin, [hidden_numbers/2, view/5, view_row/3]).
 :- use_module(rlm_reply, [error_reply/2, selection_reply/3]).
 :- use_module(rlm_fairness, [ranked/7]).
+:- use_module(rlm_servers, [lone_weak_hits/5, with_producers/5]).
 
 /** <module> The law
 
@@ -28,7 +30,7 @@ One pass over roots in a fixed order; nothing that was admitted is ever revoked:
   1. what the host pinned, all together;
   2. what the host selected for this compile, all together;
   3. what a session or an agent retains;
-  4. what the evidence asks for, best first, up to the limit;
+  4. what the evidence asks for, best first, up to the limit, each with its producers behind it (rlm_servers);
   5. in `all_tools`, every other eligible tool;
   6. what the units so far suggest, one level.
 
@@ -66,9 +68,10 @@ undecided(more_views(Views), Reply) =>
 undecided(Ball, _) =>
     throw(Ball).
 
-decide(M, Args, selection(Args, View, Evidence, Ranked, Floors, Forbidden, World, Told, State)) :-
+decide(M, Args0, selection(Args, View, Evidence, Ranked, Floors, Forbidden, World, Told, State)) :-
     Read = read(Reading, Forbidden, Policy, Host, Lacking),
-    read_turn(M, Args, Read, View, Count, Pinned, Selected),
+    read_turn(M, Args0, Read, View, Count, Pinned, Selected),
+    with_wish(M, Reading, Args0, Args),
     evidence(M, View, Reading, Args, Evidence),
     ranked(M, View, Count, Reading, Evidence, Ranked0, Floors),
     host_boosts(M, Args, Ranked0, Ranked1),
@@ -82,8 +85,12 @@ decide(M, Args, selection(Args, View, Evidence, Ranked, Floors, Forbidden, World
     without_spared(Forbidden, Negated, Ranked1, Ranked),
     in_already(S2, Active),                 % what stands in for a wish stands on its own feet from here on
     append([Wanted, Active, Retained], Firm),
-    widened(Host, Policy, Args.mode, Firm, Negated, Ranked, World),
-    later(World, Args, Wanted, Ranked, Evidenced),
+    turn(Reading, Evidence, Firm, Retained, Turn),
+    lone_weak_hits(M, View, Turn, Ranked, Weak),
+    without_weak(Weak, Ranked, Strong),
+    widened(Host, Policy, Args.mode, Firm, Negated, Strong, World),
+    later(World, Args, Wanted, Strong, Evidenced0),
+    with_producers(M, View, Turn, Evidenced0, Evidenced),
     findall(root(I, retained, true), member(I, Retained), Kept),
     append(Kept, Evidenced, Later0),
     considered([Firm], Later0, Considered),
@@ -91,13 +98,35 @@ decide(M, Args, selection(Args, View, Evidence, Ranked, Floors, Forbidden, World
     nonviable(World, LookedAt, Bad),
     decided_first(World, Bad, Later0, Later),
     Given = given(World, Bad),
-    admit_limited(Later, Args.limit, Given, S2, S4),
+    admit_limited(Later, Args.limit, Given, S2, S3),
+    turned_away(Weak, S3, S4),
     suggested(World, S4, Suggested0),
     considered([], Suggested0, SuggestedIs),
     nonviable(World, SuggestedIs, BadSuggested),
     decided_first(World, BadSuggested, Suggested0, Suggested),
     admit_limited(Suggested, 0, given(World, BadSuggested), S4, State),
     told(World, Considered, Bad, Told).
+
+%   with_wish(+M, +Reading, +Args0, -Args): whether a change may be wanted; asked only where some unit is known to read.
+with_wish(M, Reading, Args0, Args) :-
+    (   M:effect(_, read),
+        \+ wants_change(M, Reading, Args0.needs)
+    ->  Args = Args0.put(wants_change, false)
+    ;   Args = Args0
+    ).
+
+%   turn(+Reading, +Evidence, +Firm, +Retained, -Turn): as rlm_servers takes it.
+turn(reading(Tokens, _, _), evidence(_, _, Weights, _, _), Firm, Retained, turn(Tokens, Weights, Firm, Retained)).
+
+without_weak([], Ranked0, Ranked) =>
+    Ranked = Ranked0.
+without_weak(Weak, Ranked0, Ranked) =>
+    findall(C, ( member(C, Ranked0), arg(1, C, I), \+ memberchk(I-_, Weak) ), Ranked).
+
+%   turned_away(+Weak, +State0, -State): what something else brings in is not left out.
+turned_away(Weak, state(Admitted, Active, Rejected0), state(Admitted, Active, Rejected)) :-
+    findall(r(I, [lone_weak_hit(Server)]), member(I-Server, Weak), Left),
+    append(Left, Rejected0, Rejected).
 
 %   in_already(+State, -Is): the units that were admitted, in that order.
 in_already(state(Admitted, _, _), Is) :-

@@ -261,6 +261,7 @@ class Operations:
                 usage = call_budget.at_most().model_dump(mode="json", exclude_defaults=True)
                 trace.event("interrupted", call=self.call, tool=tool.id, took=usage)
             raise
+        self.agent.run_budget.record_call(tool.id)
         if outcome.error is None:
             self.agent.tools.used.add(tool.id)
         if trace.active:

@@ -23,6 +23,8 @@ from rlm.agent.toolbox import Toolbox
 from rlm.boundary import host_code
 from rlm.catalog.catalog import Catalog
 from rlm.compiler.compile import compile as compile_view
+from rlm.compiler.render import Shown
+from rlm.compiler.representations import native_text
 from rlm.compiler.tokens.token_counter import counter
 from rlm.errors import ConfigurationError, ProviderError, RlmError, RunError
 from rlm.model.budget import Budget
@@ -33,6 +35,7 @@ from rlm.sending import gate
 from rlm.sending.charges import Bill
 from rlm.sending.gate import OutcomeCallback, RequestTerms, policy_for_window
 from rlm.sending.run_budget import Reservation, RunBudget
+from rlm.sending.usage_record import ShownText
 from rlm.similarity.sensor_input import SensorScores, sensor_scores
 from rlm.tools.work import Workers
 from rlm.trace.writer import Trace, request_key
@@ -301,10 +304,15 @@ class Run:
         self, draft: RequestDraft, view: CompiledContext, provider: Provider
     ) -> Callable[[ProviderRequest, bytes, Reservation], OutcomeCallback]:
         """Return the function that writes each attempt of a request, and its outcome, to the trace."""
-        units = view.units
+        units, role = view.units, draft.role.value
+        texts = [ShownText(item.unit.id, _characters(item), item.block.tokens) for item in view.shown]
 
         def record_request(request: ProviderRequest, body: bytes, reservation: Reservation) -> OutcomeCallback:
             trace = self.trace
+            characters = len(body.decode("utf-8", "replace"))
+            if self.replay is not None:
+                characters = self.replay.characters(draft.call, characters)
+            draft.run_budget.record_request(role, characters, texts)
             key = request_key(request) if trace.keeps_bodies else ""
             digest = trace.body(body) if trace.active else ""
             trace.event(
@@ -317,6 +325,7 @@ class Run:
                 request=key,
                 body=digest,
                 bytes=len(body),
+                characters=characters,
                 fingerprint=view.fingerprint,
                 units=[[id, units[id].digest[:16]] for id in view.active],
                 tools=len(view.callable),
@@ -325,6 +334,8 @@ class Run:
             )
 
             def record_outcome(outcome: ProviderReply | RlmError, bill: Bill | None) -> None:
+                if bill is not None:
+                    draft.run_budget.record_reply(role, bill, texts)
                 row: dict[str, Any] = {"call": draft.call, "request": key, **_bill_row(bill)}
                 if isinstance(outcome, RlmError):
                     trace.event("reply", **row, error=outcome.to_dict())
@@ -337,6 +348,11 @@ class Run:
             return record_outcome
 
         return record_request
+
+
+def _characters(item: Shown) -> int:
+    """Return the characters of a shown unit; those of its JSON if it stands in the provider's ``tools`` field."""
+    return len(item.block.text or native_text(item.unit))
 
 
 def _bill_row(bill: Bill | None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import anyio.to_thread
 from rlm.catalog.imports import HOST_FIELDS
 from rlm.errors import CatalogError, ConfigurationError, RlmError, did_you_mean, warn
 from rlm.model.base import Noun
-from rlm.model.unit import Trust, Unit
+from rlm.model.unit import Kind, Trust, Unit
 from rlm.tools.mcp.client import MCPClient
 from rlm.tools.mcp.config import MCPLimits, servers_of
 from rlm.tools.mcp.listing import Finding, ServerListing, finding
@@ -231,7 +231,7 @@ class ServerPlacement:
             known = catalog.units
             self._taken_out |= {id for id in self._placed if id not in known}
             listed = {
-                unit.id: unit.model_copy(update={**self._host, "available": connected})
+                unit.id: unit.model_copy(update={**self._host, **self._effect(unit), "available": connected})
                 for unit in listing.units
                 if unit.id not in self._taken_out
             }
@@ -245,6 +245,12 @@ class ServerPlacement:
             catalog.exchange(gone, units, [tool for tool in tools if tool.id in ours])
             self._placed = {id: listed[id] for id in ours}
             self._first = False
+
+    def _effect(self, unit: Unit) -> dict[str, Effect]:
+        """Return the effect that the host states for the tool of a unit; nothing if it states none."""
+        stated, name = self._tools.effects, unit.name
+        effect = stated.get(f"{self._client.name}/{name}", stated.get(name)) if unit.kind is Kind.MCP_TOOL else None
+        return {} if effect is None else {"effect": effect}
 
     def withdraw(self, catalog: ServedCatalog) -> None:
         """Remove all units of this server."""

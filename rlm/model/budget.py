@@ -9,6 +9,7 @@ from pydantic import Field
 
 from rlm.model.arguments import mapping
 from rlm.model.base import Noun
+from rlm.model.words import counted
 
 MOST = 1_000_000_000_000
 """No count of a budget is larger: what is told to the rules and written to a trace stays a plain integer."""
@@ -78,6 +79,35 @@ class Tokens(Noun):
         )
 
 
+class RoleUsage(Noun):
+    """The requests of one role (``planner``, ``child``, ``leaf``, ``handler``) of a run.
+
+    ``characters`` are those of the request bodies as sent. Tokens and USD are the best known figures, as in ``Spent``.
+    """
+
+    requests: int = 0
+    characters: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    cost_usd: float | None = None
+
+
+class UnitUsage(Noun):
+    """One unit in the requests of a run: the requests that showed it (``shown``), and its calls (``used``).
+
+    ``characters`` and ``tokens`` are those of its text, summed over these requests. ``cached_tokens`` and ``cost_usd``
+    are its share of the requests: in proportion to its tokens.
+    """
+
+    shown: int = 0
+    used: int = 0
+    characters: int = 0
+    tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float | None = None
+
+
 class Spent(Noun):
     """The amounts that a run spent. ``model_calls`` counts the requests that were sent; each attempt counts.
 
@@ -87,7 +117,8 @@ class Spent(Noun):
     the amount that counts against the budget: reply by reply, the greater of the server's figure and our own. Of
     ``input_tokens``, ``cached_input_tokens`` came from a provider's cache and ``written_input_tokens`` were written to
     one. ``cost_usd`` is None where no price is known. ``steps`` are those of plans, counted as in ``Budget.max_steps``.
-    ``seconds`` is wall time.
+    ``seconds`` is wall time. ``by_role`` and ``by_unit`` are the bill of the run's own requests: by role, and by unit
+    that a request showed; ``unused`` says in sentences which tools no call used.
 
     Example: a server reports 900 + 20 for a request of 1,000 tokens by our count. ``input_tokens`` and
     ``reported.input_tokens`` are 900, ``charged.input_tokens`` is 1,000.
@@ -108,8 +139,26 @@ class Spent(Noun):
     iterations: int = 0
     steps: int = 0
     seconds: float = 0.0
+    by_role: dict[str, RoleUsage] = {}
+    by_unit: dict[str, UnitUsage] = {}
 
     @property
     def total_tokens(self) -> int:
         """Tokens in and out."""
         return self.input_tokens + self.output_tokens
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Return a sentence for each tool that was shown and not used, the dearest first.
+
+        For example ``tool:mail_send was shown 14 times and used 0 times (2,310 tokens)``.
+        """
+        rows = [(usage, id) for id, usage in self.by_unit.items() if not usage.used and id.startswith(_CALLABLE)]
+        rows.sort(key=lambda row: (-row[0].tokens, row[1]))
+        return tuple(
+            f"{id} was shown {counted(usage.shown, 'time')} and used 0 times ({counted(usage.tokens, 'token')})"
+            for usage, id in rows
+        )
+
+
+_CALLABLE = ("tool:", "mcp_tool:")

@@ -4,6 +4,7 @@ handler.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from rlm.model.unit import INDEXED_DESCRIPTION, Kind, Trust, Unit
 
 INDEXED_PARAMETERS = 4096
 INDEXED_VALUES = 40
+INDEXED_IDENTIFIERS = 40
 _SCHEMA_DEPTH = 4
 _UNNAMED = ("host", "list")
 """Sources that nobody has named."""
@@ -40,6 +42,9 @@ def facts_of(unit: Unit) -> dict[str, Any]:
         "supersedes": unit.supersedes,
         "names": sorted(set(names)),
         "groups": sorted(groups),
+        "effect": unit.effect.value if unit.effect is not None else "",
+        "server": unit.server,
+        "identifiers": identifiers_of(unit.schema),
         "triggers": [[t.signal, t.value, round(1000 * t.weight)] for t in unit.triggers],
         "fields": {
             "name": unit.name if not unit.title else f"{unit.name} {unit.title}",
@@ -67,6 +72,9 @@ ORDINARY: dict[str, Any] = {
     "groups": [],
     "triggers": [],
     "origin": "",
+    "effect": "",
+    "server": "",
+    "identifiers": [],
 }
 """The values that the rules assume where a fact is missing (``rlm_catalog:ordinary/1``)."""
 
@@ -92,6 +100,22 @@ def said_of(unit: Unit) -> dict[str, Any]:
     kept = {key: value for key, value in facts.items() if key not in ORDINARY or ORDINARY[key] != value}
     kept["fields"] = {field: text for field, text in facts["fields"].items() if text}
     return kept
+
+
+_IDENTIFYING = re.compile(r"(?i)(id|key|slug|uuid|name)$")
+
+
+def identifiers_of(schema: Mapping[str, Any] | None) -> list[list[Any]]:
+    """Return the parameters whose names may identify something, each with whether it is required.
+
+    For example ``[["project_key", True]]``. The rules decide which of them do.
+    """
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    if not isinstance(properties, Mapping):
+        return []
+    required = schema.get("required") if isinstance(schema, Mapping) else None
+    names = required if isinstance(required, list) else ()
+    return [[name, name in names] for name in properties if _IDENTIFYING.search(name)][:INDEXED_IDENTIFIERS]
 
 
 def parameter_words(schema: Mapping[str, Any] | None, depth: int = 0) -> Iterator[tuple[str, str]]:

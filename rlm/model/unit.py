@@ -16,6 +16,7 @@ from pydantic import Field
 
 from rlm.errors import CatalogError, ConfigurationError, RlmError, UnitError, did_you_mean, named, nearest
 from rlm.model.base import Noun
+from rlm.model.effect import Effect
 
 MAX_ID = 256
 MAX_DESCRIPTION_BYTES = 64 * 1024
@@ -145,7 +146,6 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
         error = UnitError
         _other_names: ClassVar[Mapping[str, str]] = {
             "always": "activation='always'",
-            "effect": "@rlm.tool(effect=...)",
             "function": "catalog.add_tools([function])",
             "handler": "catalog.add_tools([function])",
             "inputSchema": "schema=...",
@@ -180,6 +180,7 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
         available: bool = True
         priority: int = Field(default=100, ge=0, le=1_000_000)
         namespace: str = ""
+        effect: Effect | None = None
         trust: Trust = Trust.HOST
         provenance: Provenance = Provenance()
 
@@ -286,7 +287,8 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
         @cached_property
         def digest(self) -> str:
             """SHA-256 over every field: two units with the same digest are the same unit."""
-            return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+            bare = {"effect"} if self.effect is None else None
+            return hashlib.sha256(self.model_dump_json(exclude=bare).encode()).hexdigest()
 
 
 def unicode(text: str) -> bytes:

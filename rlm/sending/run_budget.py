@@ -8,6 +8,7 @@ and its methods never wait. A request that lacks only tokens reserved by other r
 from __future__ import annotations
 
 from contextvars import ContextVar
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ from rlm.model.budget import Budget, Spent, Tokens
 from rlm.providers.base import Usage
 from rlm.providers.prices import Price
 from rlm.sending.charges import Bill, bill_of
+from rlm.sending.usage_record import ShownText, UsageRecord
 
 MOST_FINDINGS = 32
 """Findings about replies that a run budget keeps; the trace has all of them."""
@@ -74,6 +76,7 @@ class RunBudget:
     written_input_tokens: int = 0
     estimated_tokens: int = 0
     findings: list[dict[str, Any]] = field(default_factory=list)
+    record: UsageRecord = field(default_factory=UsageRecord)
     reserved_tokens: int = 0
     reserved_input_tokens: int = 0
     reserved_cost: float = 0.0
@@ -224,10 +227,28 @@ class RunBudget:
             run_budget.cached_input_tokens += spent.cached_input_tokens
             run_budget.written_input_tokens += spent.written_input_tokens
             run_budget.estimated_tokens += spent.estimated_tokens
+            run_budget.record.add(spent)
 
     def release(self, reservation: Reservation) -> None:
         """Close a reservation without a charge: the request was not sent, or the server charged nothing."""
         self._close(reservation)
+
+    # -- the bill -----------------------------------------------------------------------------------
+
+    def record_request(self, role: str, characters: int, texts: Sequence[ShownText]) -> None:
+        """Add a request that is sent to the bill, with the units that it shows."""
+        for run_budget in self._line():
+            run_budget.record.add_request(role, characters, texts)
+
+    def record_reply(self, role: str, bill: Bill, texts: Sequence[ShownText]) -> None:
+        """Add the tokens and the cost of a reply to the bill."""
+        for run_budget in self._line():
+            run_budget.record.add_reply(role, bill, texts)
+
+    def record_call(self, tool: str) -> None:
+        """Add a call of a tool to the bill."""
+        for run_budget in self._line():
+            run_budget.record.add_call(tool)
 
     # -- sums ---------------------------------------------------------------------------------------
 
@@ -271,6 +292,8 @@ class RunBudget:
             iterations=self.counts.get("iterations", 0),
             steps=self.counts.get("steps", 0),
             seconds=seconds,
+            by_role=self.record.by_role(),
+            by_unit=self.record.by_unit(),
         )
 
     def at_most(self) -> Spent:

@@ -99,7 +99,7 @@ def _name_of(function: Callable[..., Any]) -> str:
 def tool_unit(item: Any, **host: Any) -> Unit:
     """Return the unit of a tool or a plain function. ``host`` holds further fields of the unit."""
     item = as_tool(item)
-    own: dict[str, Any] = {"provenance": Provenance(source="function"), "trust": item.trust}
+    own: dict[str, Any] = {"provenance": Provenance(source="function"), "trust": item.trust, "effect": item.effect}
     if item.capability != item.id:
         own["requires_capability"] = item.capability
     return Unit(item.id, **{"description": item.description, "schema": item.schema, **own, **host})

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rlm.errors import ConfigurationError, RlmWarning, did_you_mean
+from rlm.model.effect import Effect as Effect
 from rlm.model.unit import Kind, Trust, checked_id
 from rlm.tools.enforced import enforced
 
@@ -25,18 +26,6 @@ DEFAULT_MAX_RESULT_BYTES = 65_536
 LEAST_RESULT_BYTES = 512
 
 _warned: set[tuple[str, str, str]] = set()
-
-
-class Effect(enum.StrEnum):
-    """The effect of a tool on the world."""
-
-    READ = "read"
-    WRITE = "write"
-    PROCESS = "process"
-    NETWORK = "network"
-    INSTALL = "install"
-    SERVICE = "service"
-    REPOSITORY = "repository"
 
 
 class ResultForm(enum.StrEnum):

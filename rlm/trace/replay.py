@@ -175,6 +175,11 @@ class Replay:
             await self._barrier.wait(call)
         self._reserve(call)
 
+    def characters(self, call: str, now: int) -> int:
+        """Return the characters of the next recorded request of a call; ``now`` if the trace does not have them."""
+        rows = self._requests[call]
+        return int(rows[0].get("characters", rows[0]["bytes"])) if rows else now
+
     async def _refusal(self, call: str) -> None:
         self._barrier.record_progress()
         row = self._refusals.get(call)

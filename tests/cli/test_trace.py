@@ -88,6 +88,24 @@ def test_a_trace_is_a_tree(rlm: Run, trace: Path) -> None:
         assert any(each.startswith(line) for each in lines), f"{line}\n{shown}"
 
 
+def test_the_bill_of_a_run(rlm: Run, trace: Path) -> None:
+    shown = rlm("trace", "cost", trace).stdout.splitlines()
+    assert shown[0].split() == ["role", "requests", "characters", "tokens", "in", "out", "cached"]
+    assert [line.split()[:2] for line in shown[1:4]] == [["child", "1"], ["leaf", "3"], ["planner", "4"]]
+    rows = {line.split()[0]: line.split()[1:3] for line in shown[6:]}
+    assert rows["tool:count_things"] == ["4", "1"]
+    bill = json.loads(rlm("trace", "cost", trace, "--json").stdout)
+    sent = [row for row in map(json.loads, trace.read_text().splitlines()) if row["event"] == "request"]
+    assert sum(row["requests"] for row in bill["by_role"].values()) == len(sent)
+    assert sum(row["characters"] for row in bill["by_role"].values()) <= sum(row["bytes"] for row in sent)
+    assert bill["unused"] == []
+
+
+def test_a_trace_without_an_end_has_no_bill(rlm: Run, trace: Path) -> None:
+    trace.write_text("\n".join(trace.read_text().splitlines()[:-1]) + "\n")
+    assert error_of(rlm("trace", "cost", trace, code=1))["kind"] == "no_end"
+
+
 def test_a_step_stands_beneath_what_it_is_part_of(rlm: Run, trace: Path) -> None:
     shown = rlm("trace", "view", trace).stdout.splitlines()
     depth = {line.strip("│├└─ "): len(line) - len(line.lstrip("│├└─ ")) for line in shown}

@@ -6,7 +6,7 @@ viability by iterating to the greatest fixpoint, closures by walking, one pass i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
@@ -25,11 +25,14 @@ class ImpossibleError(Exception):
 @dataclass(frozen=True)
 class Evidence:
     """What the text and the signals said: ids at or above the floor, best first; names do not count
-    against the limit; ``negated`` are the ids that the user's own text rules out."""
+    against the limit; ``negated`` are the ids that the user's own text rules out; ``weak`` are lone weak hits, and
+    ``producers`` the units that come in directly behind another one, where that is shown."""
 
     ranked: Sequence[str] = ()
     names: Collection[str] = ()
     negated: Collection[str] = ()
+    weak: Collection[str] = ()
+    producers: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass
@@ -77,7 +80,9 @@ class _Selecting:
         self.open: set[str] = set()
         tools = facts.in_order(facts.every_tool & facts.eligible)
         self.retained = list(dict.fromkeys(facts.turn.retained))
-        self.spoken = [id for id in dict.fromkeys((*evidence.ranked, *tools)) if self.stands_alone(id)]
+        ranked = [id for id in evidence.ranked if id not in evidence.weak]
+        self.spoken = [id for id in dict.fromkeys((*ranked, *tools)) if self.stands_alone(id)]
+        self.came_for = {id: root for root, ids in evidence.producers.items() for id in ids}
         self.wanted = [*facts.pinned, *self.host]
         self.firm = viable(facts, facts.eligible, facts.units)
 
@@ -92,9 +97,12 @@ class _Selecting:
         taken = 0
         kept = [id for id in self.retained if id not in self.evidence.negated]
         free = {*self.evidence.names, *self.facts.every_tool}
-        for id in self.in_order(list(dict.fromkeys([*kept, *self.spoken]))):
-            if id in kept:
+        spoken = [other for id in self.spoken for other in (id, *self.evidence.producers.get(id, ()))]
+        for id in self.in_order(list(dict.fromkeys([*kept, *spoken]))):
+            if id in kept or self.came_for.get(id) in self.chosen.active:
                 self.admit(id)
+                continue
+            if id in self.came_for:
                 continue
             if id not in self.facts.eligible or id in self.chosen.active or self.is_suppressed(id):
                 continue

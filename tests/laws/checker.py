@@ -18,7 +18,7 @@ from tests.laws.brute import closure_of, viable
 from tests.laws.facts import INELIGIBLE, NARROWABLE, Facts, reached
 from tests.laws.reasons import BESIDE, IN, OUT, Explain, Truth
 
-TIERS = ("pinned", "selected", "retained", "evidence", "all_tools", "suggested")
+TIERS = ("pinned", "selected", "retained", "evidence", "producer", "all_tools", "suggested")
 
 
 def violations(view: CompiledContext, units: Iterable[Unit], explain: Explain | None = None) -> list[str]:
@@ -108,7 +108,9 @@ def places_of(view: CompiledContext, facts: Facts) -> dict[str, tuple[int, int]]
     """Each candidate's place: its tier, and its rank there, moved before what needs something it supersedes."""
     tools = [id for id in facts.in_order(facts.every_tool & facts.eligible) if id not in view.selection.rank]
     kept = [id for id in view.turn.retained if id in facts.units and id not in view.selection.negated]
-    order = dict.fromkeys([*kept, *view.selection.ranked, *tools])
+    left_out = {id for id, rows in view.selection.rejected.items() if rows[0]["kind"] == "lone_weak_hit"}
+    order = dict.fromkeys(with_producers([*kept, *view.selection.ranked, *tools], producers_of(view)))
+    order = {id: None for id in order if id not in left_out}
     ranks = {id: 2 * place for place, id in enumerate(order)}
     showable = showable_of(view, facts)
     closures = {id: set(closure_of(id, facts, showable)) for id in ranks}
@@ -128,6 +130,21 @@ def places_of(view: CompiledContext, facts: Facts) -> dict[str, tuple[int, int]]
     for id in facts.pinned:
         places[id] = (TIERS.index("pinned"), 0)
     return places
+
+
+def producers_of(view: CompiledContext) -> dict[str, list[str]]:
+    """The units that came in for what another one takes, by that one, in order."""
+    found: dict[str, list[str]] = {}
+    for item in view.selection.chosen:
+        if item.reasons[0]["kind"] == "produces":
+            found.setdefault(item.reasons[0]["unit"], []).append(item.id)
+    return found
+
+
+def with_producers(ids: Iterable[str], producers: dict[str, list[str]]) -> Iterator[str]:
+    for id in ids:
+        yield id
+        yield from producers.get(id, ())
 
 
 def showable_of(view: CompiledContext, facts: Facts) -> set[str]:

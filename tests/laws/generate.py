@@ -193,7 +193,8 @@ def cases(**options: Any) -> st.SearchStrategy[Case]:
 
 def _id(random: Random, name: str) -> str:
     kind = random.choice(_KINDS)
-    return f"{kind}:harbor/{name}" if kind in _SERVED else f"{kind}:{name}"
+    server = ("harbor", "quay", "pier")[crc32(name.encode()) % 3]
+    return f"{kind}:{server}/{name}" if kind in _SERVED else f"{kind}:{name}"
 
 
 def _some(random: Random, items: Any, density: float) -> list[str]:

@@ -11,10 +11,10 @@ from rlm import CompiledContext, Unit
 from rlm.model.facts import origin_of
 from rlm.model.wire_schema import refusal
 from tests.laws.brute import viable
-from tests.laws.facts import Facts
+from tests.laws.facts import Facts, reached
 
 EVIDENCE = frozenset({"name", "trigger", "lexical", "example", "history", "intent", "need", "sensor", "spared"})
-IN = EVIDENCE | {"pinned", "selected_by_host", "retained", "dependency_of", "suggested_by", "all_tools"}
+IN = EVIDENCE | {"pinned", "selected_by_host", "retained", "dependency_of", "suggested_by", "all_tools", "produces"}
 BESIDE = frozenset({"shortened"})
 """What an active unit may say besides."""
 
@@ -23,6 +23,7 @@ OUT = frozenset(
         *("denied", "disabled", "unavailable", "out_of_scope", "capability_missing", "negated", "below_floor"),
         *("no_evidence", "over_candidate_limit", "missing_dependency", "dependency_out", "superseded_by"),
         *("conflict_with", "contradicts_itself", "vetoed", "packed_out", "refused_by_wire", "over_tool_limit"),
+        "lone_weak_hit",
     }
 )
 
@@ -75,6 +76,25 @@ class Truth:
 
     def _suggested_by(self, id: str, row: Row) -> bool:
         return row["unit"] in self.chosen and id in self.facts.units[row["unit"]].suggests
+
+    def _produces(self, id: str, row: Row) -> bool:
+        """A tool of the same server, whose name looks up the noun of a parameter, which it does not require."""
+        unit, other, parameter = self.facts.units[id], self.facts.units[row["unit"]], row["parameter"]
+        noun, word = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", parameter).lower().rpartition("_")[::2]
+        known = parameter in ((other.schema or {}).get("properties") or {})
+        required = parameter in ((other.schema or {}).get("required") or ())
+        identifies = word in ("id", "key", "slug", "uuid") or (word == "name" and required)
+        looks_up = any(verb in words(unit.name).split() for verb in ("list", "search", "find", "query"))
+        named = noun.rpartition("_")[2].rstrip("s") in words(unit.name)
+        free = parameter not in ((unit.schema or {}).get("required") or ())
+        same = unit.server == other.server != ""
+        return known and identifies and looks_up and named and free and same and row["unit"] in self.chosen
+
+    def _lone_weak_hit(self, id: str, row: Row) -> bool:
+        return (
+            is_lone_weak_hit(self.facts.units[id], self.view, self.facts)
+            and row["server"] == self.facts.units[id].server
+        )
 
     def _name(self, id: str, row: Row) -> bool:
         """The text says it, and it is a name of the unit: in another spelling, of no other unit that is shown."""
@@ -218,6 +238,8 @@ CHECKS: Mapping[str, Callable[[Truth, str, Row], bool]] = {
     "all_tools": Truth._all_tools,
     "dependency_of": Truth._dependency_of,
     "suggested_by": Truth._suggested_by,
+    "produces": Truth._produces,
+    "lone_weak_hit": Truth._lone_weak_hit,
     "name": Truth._name,
     "trigger": Truth._trigger,
     "lexical": Truth._lexical,
@@ -243,6 +265,31 @@ CHECKS: Mapping[str, Callable[[Truth, str, Row], bool]] = {
     "shortened": Truth._shortened,
 }
 """How each word of the vocabulary is checked."""
+
+
+def is_lone_weak_hit(unit: Unit, view: CompiledContext, facts: Facts) -> bool:
+    """Whether the rules page leaves a candidate out as a lone weak hit."""
+    selection, server = view.selection, unit.server
+    if unit.id not in selection.ranked or not origin_of(unit) or not server:
+        return False
+    wanted = [*facts.pinned, *facts.host]
+    spared = {*facts.every_tool, *reached(wanted, lambda at: facts.needs.get(at, ()))}
+    can_be_shown = viable(facts, facts.eligible - (selection.negated - spared), facts.units)
+    retained = {id for id in facts.turn.retained if id in facts.units}
+    firm = {*wanted, *(retained - selection.negated)}
+    servers = [facts.units[id].server for id in firm | (set(selection.ranked) & can_be_shown)]
+    scores = dict(zip(selection.ranked, selection.scores, strict=True))
+    found = view.explain(unit.id)
+    kinds = {reason.kind.value for reason in found.reasons} & EVIDENCE
+    return (
+        unit.id in can_be_shown - firm
+        and servers.count(server) == 1
+        and not any(facts.units[id].server == server for id in retained)
+        and any(other and other != server and servers.count(other) >= 2 for other in servers)
+        and "lexical" in kinds <= {"lexical", "sensor", "history"}
+        and len(found.words) == 1
+        and 2 * scores[unit.id] < max(score for id, score in scores.items() if id in can_be_shown)
+    )
 
 
 def _names(unit: Unit) -> list[str]:

@@ -13,10 +13,10 @@ import rlm
 from rlm.errors import CompileError
 from rlm.model.turn import CompileInput
 from tests.laws.brute import Evidence, ImpossibleError, Reading, select, viable
-from tests.laws.checker import violations
+from tests.laws.checker import producers_of, violations
 from tests.laws.facts import Facts, reached
 from tests.laws.generate import Case, law_case, remade, without
-from tests.laws.reasons import Explain
+from tests.laws.reasons import Explain, is_lone_weak_hit
 from tests.laws.shrink import smallest
 
 CATALOGS = int(os.environ.get("RLM_LAWS", "2000"))
@@ -58,7 +58,8 @@ def evidence_of(case: Case) -> Evidence:
     options = {name: value for name, value in case.options.items() if name not in ("admitted", "retained", "tools")}
     view = Case(units, case.text, policy, options).compile(pack=False)
     named = {unit.id for unit in units if any(reason.kind == "name" for reason in view.explain(unit.id).reasons)}
-    return Evidence(view.selection.ranked, named, view.selection.negated)
+    weak = [unit.id for unit in units if is_lone_weak_hit(unit, view, facts_of(case))]
+    return Evidence(view.selection.ranked, named, view.selection.negated, weak, producers_of(view))
 
 
 def can_be_shown(case: Case) -> set[str]:

@@ -20,8 +20,9 @@ from tests.laws.survey import CATALOGS, Surveyed, allowed, facts_of, lawless, ou
 
 pytestmark = pytest.mark.timeout(180 + CATALOGS / 2)
 
-ELSEWHERE = {"boosted", "vetoed", "example", "intent", "refused_by_wire", "over_tool_limit"}
-"""Reasons that come from a host's own rules, that words of a description stand for, or that a provider's limits give
+ELSEWHERE = {"boosted", "vetoed", "example", "intent", "refused_by_wire", "over_tool_limit", "produces"}
+"""Reasons that come from a host's own rules, that words of a description or parameters stand for, or that a provider's
+limits give
 (``tests/providers/test_limits_of_wires.py``)."""
 
 BRUTE_SEEDS = range(100_000, 100_000 + min(1_000, CATALOGS))

@@ -49,7 +49,7 @@ unit_dict(Unit, Dict) :-
     Base = _{ id: Id, kind: Kind, priority: 100, trust: host, capability: Capability,
               pinned: false, mandatory: false, visible: true, available: true,
               requires: [], suggests: [], conflicts: [], supersedes: [],
-              names: Names, groups: Groups, triggers: [], fields: Fields },
+              names: Names, groups: Groups, triggers: [], fields: Fields, effect: '', server: '', identifiers: [] },
     foldl(attribute, Attributes, Base, Dict).
 
 attribute(description(Text), D0, D) :- !,

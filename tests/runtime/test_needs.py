@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import rlm
+from rlm.providers.prices import Price
 from tests.runtime.actors import Cast, final, observe, parts, plan, provider, tool, var
 
 PARCEL = "weigh a parcel on the scales"
@@ -158,3 +159,25 @@ def test_only_beside_needs_may_there_be_no_values(values):
     for steps in ([step], [{**step, "needs": []}]):
         with pytest.raises(PlanError):
             validate({"steps": steps}, Frame())
+
+
+def test_the_bill_has_what_each_role_and_each_unit_cost(server):
+    planner = [
+        plan(observe(needs=[PARCEL, LIBRARY])),
+        plan(tool("parcel_scales", "x"), {"op": "model", "prompt": "hello", "bind": "y"}, observe(var("x"))),
+        plan(final(1)),
+    ]
+    prices = {"m": Price(input_per_million=1, output_per_million=2)}
+    usage = run(server, planner, prices=prices).usage
+    bodies = {"planner": 0, "leaf": 0}
+    for part, request in parts(server):
+        bodies[part] += len(request.body.decode())
+    assert {role: row.characters for role, row in usage.by_role.items()} == bodies
+    assert {role: row.requests for role, row in usage.by_role.items()} == {"leaf": 1, "planner": 3}
+    assert sum(row.input_tokens for row in usage.by_role.values()) == usage.input_tokens
+    assert sum(row.cost_usd or 0 for row in usage.by_role.values()) == pytest.approx(usage.cost_usd)
+    scales, books = usage.by_unit["tool:parcel_scales"], usage.by_unit["tool:library_books"]
+    assert (scales.shown, scales.used, books.shown, books.used) == (2, 1, 2, 0)
+    assert 0 < books.tokens < books.characters
+    assert 0 < (books.cost_usd or 0) < (usage.cost_usd or 0)
+    assert usage.unused == (f"tool:library_books was shown 2 times and used 0 times ({books.tokens} tokens)",)
