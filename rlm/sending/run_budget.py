@@ -7,8 +7,8 @@ and its methods never wait. A request that lacks only tokens reserved by other r
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
