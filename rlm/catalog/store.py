@@ -13,6 +13,7 @@ from rlm.catalog.relations import check_batch
 from rlm.catalog.view_cache import ViewCache
 from rlm.errors import CatalogError, ConfigurationError, did_you_mean
 from rlm.forks import ForkLock
+from rlm.model import html
 from rlm.model.arguments import several
 from rlm.model.snapshot import DIGESTS, Snapshot
 from rlm.model.unit import Identified, Unit, id_of
@@ -96,6 +97,10 @@ class UnitStore:
         if id not in units:
             raise CatalogError("unknown_unit", f"no unit {id!r}{did_you_mean(id, units)}", {"unit": id})
         return units[id]
+
+    def _repr_html_(self) -> str:
+        rows = ((unit.id, unit.trust.value, unit.description) for unit in self)
+        return html.card(repr(self)[1:-1], html.table(("unit", "trust", "description"), rows, len(self)))
 
     def __repr__(self) -> str:
         state = "destroyed" if self._destroyed else f"{counted(len(self), 'unit')}, revision {self._revision}"

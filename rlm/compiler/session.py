@@ -18,10 +18,12 @@ from rlm.compiler.compile import compile as compile_view
 from rlm.compiler.render import native_tools
 from rlm.compiler.view import CompiledContext
 from rlm.errors import BudgetError
+from rlm.model import html
 from rlm.model.arguments import instance
 from rlm.model.base import Noun
 from rlm.model.policy import Policy
 from rlm.model.wire_limits import limits_of
+from rlm.model.words import counted
 from rlm.similarity.sensor import Sensor
 from rlm.similarity.sensor_input import checked_sensor
 
@@ -81,6 +83,14 @@ class Session:
         self._view: CompiledContext | None = None
         self._compaction_requested = False
         self._names: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"<Session: turn {self._turn}, {counted(len(self.kept), 'tool')} kept>"
+
+    def _repr_html_(self) -> str:
+        rows = [(c.turn, c.reason.value, ", ".join(c.lost)) for c in self.compactions]
+        compactions = html.table(("compaction in turn", "reason", "lost"), rows)
+        return html.card(f"Session: turn {self._turn}", html.items(self.kept), compactions)
 
     @property
     def view(self) -> CompiledContext | None:

@@ -17,12 +17,14 @@ from rlm.compiler.render import WIRES, Wire
 from rlm.compiler.save import save
 from rlm.compiler.tool_calls import arguments_of, name_of, resolved
 from rlm.errors import ConfigurationError, did_you_mean
+from rlm.model import html
 from rlm.model.arguments import path_of
 from rlm.model.base import plain
 from rlm.model.selection import State
 from rlm.model.unit import CALLABLE, Identified, Kind, id_among
 from rlm.model.wire_limits import limits_of
 from rlm.model.wire_schema import own_names, wire_tool
+from rlm.model.words import counted
 
 
 class CompiledContext(Projection):
@@ -125,6 +127,18 @@ class CompiledContext(Projection):
         limits = self._reach.limits
         named: dict[str, Any] = value if limits is None else own_names(value, wire_tool(unit, limits).keys)
         return named
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks: the shown units, with their form, tokens and first reason."""
+        blocks = {item.unit.id: item.block for item in self._shown or ()}
+        explained = explain.explanations(self, self.active)
+        rows = [
+            (each.unit, blocks[each.unit].form, blocks[each.unit].tokens, next(iter(each.sentences), ""))
+            for each in explained
+            if each.unit in blocks
+        ]
+        title = f"{len(rows)} of {counted(len(self.units), 'unit')} shown, {self.ledger.total:,} tokens"
+        return html.card(title, html.table(("unit", "form", "tokens", "first reason"), rows))
 
     # -- reasons ------------------------------------------------------------------------------------
 

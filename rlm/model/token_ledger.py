@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rlm.model import html
 from rlm.model.base import Noun
 
 
@@ -26,6 +27,13 @@ class TokenLedger(Noun):
     limit: int = 0
     tokenizer: str = ""
     exact: bool = True
+
+    def __repr__(self) -> str:
+        return f"<TokenLedger: {self.total:,} of {self.limit:,} tokens{'' if self.exact else ', estimated'}>"
+
+    def _repr_html_(self) -> str:
+        stages = ("task", "headings", "pinned", "mandatory", "periphery", "frontier", "framing", "total", "limit")
+        return html.table(("stage", "tokens"), [(name, getattr(self, name)) for name in stages])
 
     @property
     def free(self) -> int:

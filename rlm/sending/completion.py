@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from rlm.model import html
 from rlm.model.budget import Spent
 from rlm.sending.results import PromptProjection, ResultModel, error_of
 
@@ -51,6 +52,16 @@ class Completion(ResultModel):
         """Return the result as JSON data; ``type`` is ``completion`` or ``completion_error``."""
         kind = "completion" if self.status == "ok" else "completion_error"
         return {"type": kind, **self.model_dump(mode="json")}
+
+    def __repr__(self) -> str:
+        text = str(self)
+        return f"<Completion {self.status}: {text[:80]!r}{'...' if len(text) > 80 else ''}>"
+
+    def _repr_html_(self) -> str:
+        spent = self.usage
+        rows = [("model calls", spent.model_calls), ("input tokens", spent.input_tokens)]
+        rows += [("output tokens", spent.output_tokens), ("tool calls", spent.tool_calls)]
+        return html.card(f"Completion: {self.status}", html.block(self), html.table(("spent", ""), rows))
 
     def __str__(self) -> str:
         if self.status == "ok":

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pydantic
 
 from rlm.errors import RlmError, ToolError, exception_name, exception_text
+from rlm.model import html
 from rlm.tools.authority import AuthorityLevel
 from rlm.tools.tool import ResultForm
 
@@ -57,6 +58,14 @@ class ToolOutcome(pydantic.BaseModel):
     projection: ResultForm | None = None
     consent: Consent | None = None
     abandoned: bool = False
+
+    def __repr__(self) -> str:
+        result = self.value if self.error is None else self.error.get("message")
+        return f"<ToolOutcome of {self.tool}, {self.status}: {str(result)[:80]!r}>"
+
+    def _repr_html_(self) -> str:
+        result = self.value if self.error is None else self.error.get("message")
+        return html.card(f"{self.tool}: {self.status}", html.block(result))
 
     @property
     def ok(self) -> bool:

@@ -15,6 +15,7 @@ from rlm.compiler.pack_selection import blocks_for
 from rlm.compiler.projection import Projection
 from rlm.compiler.representations import FULL, Block
 from rlm.compiler.tokens.token_counter import counter
+from rlm.model import html
 from rlm.model.arguments import instance
 from rlm.model.base import Noun, plain
 from rlm.model.facts import facts_of
@@ -41,6 +42,13 @@ class Explanation(Noun):
     tier: str | None = None
     words: tuple[tuple[str, int], ...] = ()
     through: tuple[tuple[str, str], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Explanation: {self.unit} is {self.state.value}>"
+
+    def _repr_html_(self) -> str:
+        form = f", {self.form}" if self.form else ""
+        return html.card(f"{self.unit}: {self.state.value}{form}", html.items(self.sentences))
 
     def __str__(self) -> str:
         first = f"{self.unit} is {self.state.value.replace('_', ' ')}"
@@ -75,6 +83,15 @@ class Overview(Noun):
     hidden: int
     warnings: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Overview: {len(self.active)} active, {len(self.turned_away)} turned away, {self.hidden} hidden>"
+
+    def _repr_html_(self) -> str:
+        shown = (*self.active, *self.turned_away)
+        rows = [(each.unit, each.state.value, each.form, "; ".join(each.sentences)) for each in shown]
+        rest = html.items([f"{counted(self.hidden, 'other unit')} hidden", *self.warnings])
+        return html.card(repr(self)[1:-1], html.table(("unit", "state", "form", "reasons"), rows), rest)
+
     def __str__(self) -> str:
         lines = [str(item) for item in (*self.active, *self.turned_away)]
         others = f"{counted(self.hidden, 'other unit is', 'other units are')} hidden."
@@ -102,6 +119,12 @@ class Change(Noun):
     changes: tuple[dict[str, Any], ...] = ()
     blocker: Reason | None = None
 
+    def __repr__(self) -> str:
+        return f"<Change: {self}>"
+
+    def _repr_html_(self) -> str:
+        return html.card(str(self))
+
     def __str__(self) -> str:
         if self.blocker is not None:
             return f"nothing that the host can change shows {self.unit}: {say(self.blocker)}"
@@ -122,6 +145,16 @@ class Comparison(Noun):
     vanished: tuple[Explanation, ...]
     changed_form: tuple[tuple[str, str, str], ...]
     tokens: int
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.appeared)} appeared, {len(self.vanished)} vanished"
+        return f"<Comparison: {counts}, {self.tokens:+d} tokens>"
+
+    def _repr_html_(self) -> str:
+        rows = [(f"+ {each.unit}", "; ".join(each.sentences)) for each in self.appeared]
+        rows += [(f"- {each.unit}", "; ".join(each.sentences)) for each in self.vanished]
+        rows += [(f"~ {unit}", f"{before} -> {after}") for unit, before, after in self.changed_form]
+        return html.card(repr(self)[1:-1], html.table(("unit", "why"), rows))
 
     def __str__(self) -> str:
         lines = [f"+ {item}" for item in self.appeared] + [f"- {item}" for item in self.vanished]
