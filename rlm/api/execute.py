@@ -50,10 +50,10 @@ async def aexecute(
             messages.append(rlm.tool_message(call, outcome))
 
     Args:
-        source: a view; or a catalog, a registry or a list of tools, whose tools may all be called.
+        source: a view; or a catalog, a registry or a list of tools: then any of its tools may be called.
         call: the call, as an object of the provider's SDK or as a mapping; for other sources also a name alone.
         grant: what the call may do. Without it: the capabilities of the view's policy, or the tools of the host.
-        tools: further tools, for units of the view whose functions are not in its catalog.
+        tools: further tools, for units of the view without a function in its catalog.
         time_limit: seconds.
 
     Raises:
