@@ -66,7 +66,9 @@ class Agent(AgentState):
                 ending = Failed(problem.to_dict(), "the value of `final`", self.partial())
             repeats = self._count_result(plan, ending)
             if isinstance(ending, Observe):
-                conversation.add_observed(plan_text, ending.values, self.keep_text, repeated=repeats > 1)
+                conversation.add_observed(
+                    plan_text, ending.values, self.keep_text, check=ending.failed_check, repeated=repeats > 1
+                )
             elif is_last_turn(self.run.record_left(f"{self.id}.{self.turn}:end", self.run_budget)):
                 raise error_of(ending.error)
             else:
@@ -165,6 +167,9 @@ class Agent(AgentState):
         ending = await self.execute(plan)
         if isinstance(ending, Failed):
             raise error_of(ending.error)
+        if isinstance(ending, Observe) and ending.failed_check:
+            text = f"the check at {ending.failed_check} does not hold"
+            raise RunError("check_failed", text, {"path": ending.failed_check})
         if isinstance(ending, Observe):
             return ending.values
         problem = self._value_problem(ending.value)

@@ -61,18 +61,22 @@ class Conversation:
     compacted: int = 0
     shortened: int = 0
 
-    def add_observed(self, reply: str, values: Mapping[str, Any], keep: Keep, *, repeated: bool = False) -> None:
+    def add_observed(
+        self, reply: str, values: Mapping[str, Any], keep: Keep, *, check: str = "", repeated: bool = False
+    ) -> None:
         """Add an executed plan with its observed values.
 
         Args:
             reply: the plan.
             values: the values by label.
             keep: keeps a text that is too long as a context (``rlm.agent.observations``).
+            check: the path of a check that did not hold and so ended the plan.
             repeated: whether the plan had the same values before.
         """
         self._settle_refusals()
         seen = observe(values, self.room, keep)
-        answer = f"# Observed\n{seen.text}" + (REPEATED if repeated else "")
+        heading = f"# Observed: the check at {check} does not hold\n" if check else "# Observed\n"
+        answer = f"{heading}{seen.text}" + (REPEATED if repeated else "")
         short = f"# Observed, in short (to read it again: `observe`)\n{seen.short}"
         self.exchanges.append(
             PlanExchange(reply, answer, short=short if len(short) < len(answer) else "", sizes=seen.sizes)

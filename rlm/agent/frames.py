@@ -31,7 +31,7 @@ def allowed_ops(agent: AgentState, withheld: frozenset[str], left: AmountsLeft) 
         op for op, capability in REQUIRED_CAPABILITY.items() if any(covers(pattern, capability) for pattern in patterns)
     }
     if is_last_turn(left):
-        denied.add("observe")
+        denied |= {"observe", "check"}
     return Frame().without(*denied).ops
 
 
@@ -58,7 +58,7 @@ def frame_of_view(agent: AgentState, view: CompiledContext, ops: frozenset[str])
             "inputs": {"query": None, "context": None},
             "handles": ("context",),
             "variables": {},
-            "ops": ops - {"observe"} if _child_recurses(agent) else ops - {"observe", "rlm"},
+            "ops": ops - {"observe", "check"} if _child_recurses(agent) else ops - {"observe", "check", "rlm"},
         }
     )
     return frame.model_copy(update={"child": child})
@@ -66,7 +66,7 @@ def frame_of_view(agent: AgentState, view: CompiledContext, ops: frozenset[str])
 
 def host_frame(agent: AgentState, left: AmountsLeft) -> Frame:
     """Return the frame of a plan that the host wrote: every registered or bound tool, visible or not."""
-    ops = allowed_ops(agent, agent.withheld_at(left, spare=0), left) | {"observe"}
+    ops = allowed_ops(agent, agent.withheld_at(left, spare=0), left) | {"observe", "check"}
     return Frame(
         inputs={name: _length(value) for name, value in agent.inputs.items()},
         handles=tuple(handle.id for handle in agent.store.handles),

@@ -7,22 +7,27 @@ request was compiled from.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
 from rlm.agent.agent_state import AgentState, current_agent, current_budget, current_texts
+from rlm.agent.packing import PACK_SHARE, answer_items, answers_of, packed_schema
 from rlm.agent.requests import RequestDraft
 from rlm.agent.roles import CONTEXT, MODEL, RECURSE, TOOL, WITHHELD_FROM_LEAVES, Role, runtime_units
+from rlm.compiler.tokens.token_counter import counter
 from rlm.context.blocks import context_blocks
 from rlm.errors import RlmError, RunError, ToolError
 from rlm.fencing import FencedText, message, text_block, words
 from rlm.model.message import Message
+from rlm.model.plan import PlanError
 from rlm.model.policy import covers
 from rlm.plan import Material, Prompt, PromptText, current_step, words_in
+from rlm.plan.computing import MAX_WORK, compute
 from rlm.plan.machine import UNITS_PER_STEP
 from rlm.plan.reply_json import material_of, read_value, without_thoughts
 from rlm.plan.sizes import size_of, units_of
@@ -113,6 +118,25 @@ class Operations:
                 self.agent.run_budget.count("context_ops")
             return await self.agent.store.act(handle, action, arguments)
 
+    async def let(self, expression: str, values: Mapping[str, Any]) -> Any:
+        """Return the value of an expression. A thread computes it; it ends with the step."""
+        async with self._step():
+            left = self.agent.run_budget.steps_left() if self.run.replay is None else None
+            most = MAX_WORK if left is None else min(MAX_WORK, left * UNITS_PER_STEP)
+            ended = Event()
+            computing = partial(compute, expression, values, "expr", most=most, ended=ended.is_set)
+            try:
+                value, work = await anyio.to_thread.run_sync(computing, abandon_on_cancel=True)
+            except PlanError as problem:
+                if problem.kind == "too_much_work" and most < MAX_WORK:
+                    self.agent.run_budget.took_steps(most // UNITS_PER_STEP)
+                    raise self.agent.run_budget.no_steps() from None
+                raise
+            finally:
+                ended.set()
+            self.agent.run_budget.took_steps(work // UNITS_PER_STEP)
+            return value
+
     async def checkpoint(self, label: str) -> None:
         """Write the bound values to the trace, by hash."""
         async with self._step():
@@ -192,6 +216,47 @@ class Operations:
         if problem is not None:
             raise problem
         return reply, material_of(view.messages("text"))
+
+    async def models(self, prompts: Sequence[Prompt], schema: dict[str, Any] | None) -> list[Any]:
+        """Return the answers of a leaf to several prompts; as many as there is room for share a request."""
+        async with self._step():
+            with self._spending():
+                self.require(MODEL, "`model`")
+            items = [await self._prompt_parts(prompt) for prompt in prompts]
+            limit, tokenizer = await self.run.input_limit(Role.LEAF, self.agent.policy)
+            sizes = await anyio.to_thread.run_sync(_sizes, items, tokenizer, abandon_on_cancel=True)
+            call, needs = self.call, [words_in(prompt) for prompt in prompts]
+
+            async def ask(parts: list[str | FencedText], numbers: Sequence[int], name: str) -> dict[int, Any]:
+                try:
+                    return await self._ask_pack(parts, numbers, schema, needs=needs[numbers[0]], call=f"{call}{name}")
+                except RlmError as problem:
+                    if getattr(problem, "terminal", False):
+                        raise
+                    return {}
+
+            async def ask_one(number: int, name: str) -> Any:
+                return await self.ask_leaf(items[number], schema, needs=needs[number], call=f"{call}{name}")
+
+            return await answer_items(items, sizes, limit // PACK_SHARE, self.run.width, ask, ask_one)
+
+    async def _ask_pack(
+        self,
+        parts: list[str | FencedText],
+        numbers: Sequence[int],
+        schema: dict[str, Any] | None,
+        *,
+        needs: str,
+        call: str,
+    ) -> dict[int, Any]:
+        """Return the answers in one reply by item; items that are missing there are left out."""
+        if schema is not None:
+            parts = [*parts, f"\n\nEach value follows this schema: {json.dumps(schema)}"]
+        tail = [{"role": "user", "content": message(*parts)}]
+        reply, material = await self._leaf_reply(tail, packed_schema(len(numbers), schema), call, needs=needs)
+        value, _ = read_value(reply.text, lambda found: None if isinstance(found, dict) else "no object", material)
+        found = answers_of(value, len(numbers), partial(problem_of_value, schema or {"type": "string"}))
+        return {numbers[place]: answer for place, answer in found.items()}
 
     async def chat(self, messages: tuple[Message, ...], *, call: str) -> str:
         """Return the leaf model's reply to the messages of a handler. Raises: ProviderError, also for an incomplete
@@ -295,6 +360,12 @@ class Operations:
             current_agent.reset(tokens[0])
             current_budget.reset(tokens[1])
             current_texts.reset(tokens[2])
+
+
+def _sizes(items: Sequence[list[str | FencedText]], tokenizer: str) -> list[int]:
+    """Return the tokens of each prompt."""
+    count = counter(tokenizer).count
+    return [count(message(*item)) for item in items]
 
 
 def _tool_error(problem: RlmError, tool: Tool) -> RlmError:

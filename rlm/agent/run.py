@@ -210,9 +210,14 @@ class Run:
 
     async def inline_room(self, role: Role, policy: Policy, budget: Budget) -> InlineRoom:
         """Return the room for whole contexts in the first request of an agent."""
+        limit, tokenizer = await self.input_limit(role, policy)
+        tokens = min(limit // INLINE_SHARE, budget.max_total_tokens // RUN_SHARE)
+        return InlineRoom(self.options.inline_limit, tokens, tokenizer)
+
+    async def input_limit(self, role: Role, policy: Policy) -> tuple[int, str]:
+        """Return the tokens that a request of a role may hold, and the name of the tokenizer that counts them."""
         policy = policy_for_window(policy, await self._window(self.endpoint(role).provider))[0]
-        tokens = min(policy.limit // INLINE_SHARE, budget.max_total_tokens // RUN_SHARE)
-        return InlineRoom(self.options.inline_limit, tokens, policy.tokenizer)
+        return policy.limit, policy.tokenizer
 
     async def _sensor_scores(self, draft: RequestDraft) -> SensorScores:
         """Return the sensor's scores for a request, and write them to the trace: a replay has no sensor.

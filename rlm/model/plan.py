@@ -18,10 +18,12 @@ OPS = (
     "model",
     "rlm",
     "tool",
+    "let",
     "map",
     "reduce",
     "parallel",
     "retry",
+    "check",
     "checkpoint",
     "observe",
     "final",
@@ -204,10 +206,14 @@ class Final:
 
 @dataclass(frozen=True, slots=True)
 class Observe:
-    """The plan wants to see values, by label, before it goes on; ``needs`` are words for the next compile."""
+    """The plan wants to see values, by label, before it goes on; ``needs`` are words for the next compile.
+
+    ``failed_check`` is the path of a ``check`` that did not hold and so ended the plan; empty for an ``observe``.
+    """
 
     values: dict[str, Any]
     needs: tuple[str, ...] = ()
+    failed_check: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +45,14 @@ class ModelAction(Action):
 
 
 @dataclass(frozen=True, slots=True)
+class PackedModelAction(Action):
+    """Requests to a model for the items of a map, of which several may stand in one request."""
+
+    prompts: tuple[Prompt, ...]
+    schema: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
 class RlmAction(Action):
     """A child that finds an answer, by its own plans or by ``plan``. ``context`` is a value; None for no context."""
 
@@ -58,6 +67,14 @@ class ToolAction(Action):
 
     name: str
     arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LetAction(Action):
+    """A JMESPath expression to compute over values by name."""
+
+    expression: str
+    values: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

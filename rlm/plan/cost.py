@@ -26,6 +26,9 @@ MEASURES: Mapping[str, tuple[str, str]] = {
 }
 """For each budget field, the field of an estimate that it limits, and the counted things in words."""
 
+ITEMS_PER_REQUEST = 16
+"""The most items of a map with ``pack`` in one request. Answers of more items would crowd the room of a reply."""
+
 REPEATED_BY: Mapping[str, str] = {"map": ".over", "parallel": ".plans", "retry": ".attempts"}
 """For each operation that repeats steps, the field that says how often."""
 
@@ -154,6 +157,8 @@ class _StepCount:
                 times = self._times(length, path)
                 inner = {**lengths, step["as"]: None}
                 cost = _scaled(self.body(step["steps"], inside(path, "steps"), inner), times)
+                if step.get("pack") is True:  # items that are asked again alone are not counted
+                    cost["model_calls"] = -(-times // ITEMS_PER_REQUEST)
             case "retry":
                 cost = _scaled(self.body(step["steps"], inside(path, "steps"), lengths), step["attempts"])
             case "parallel":

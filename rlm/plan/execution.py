@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
@@ -24,7 +24,9 @@ from rlm.plan.actions import (
     ActionOutcome,
     CheckpointAction,
     ContextAction,
+    LetAction,
     ModelAction,
+    PackedModelAction,
     RlmAction,
     ToolAction,
 )
@@ -50,11 +52,17 @@ class Executor(Protocol):
     async def model(self, prompt: Prompt, schema: dict[str, Any] | None) -> Any:
         """Return a text, or a value that follows ``schema``. A handle in the prompt stands for a context's text."""
 
+    async def models(self, prompts: Sequence[Prompt], schema: dict[str, Any] | None) -> list[Any]:
+        """Return an answer for each prompt, in order; a failed one as ``{"error": ...}``."""
+
     async def rlm(self, query: str, context: Any, plan: dict[str, Any] | None) -> Any:
         """Return the value that a child found, with a plan of its own or with ``plan``."""
 
     async def tool(self, name: str, arguments: dict[str, Any]) -> Any:
         """Return the value of a tool."""
+
+    async def let(self, expression: str, values: Mapping[str, Any]) -> Any:
+        """Return the value of a JMESPath expression over values by name (``rlm.plan.computing``)."""
 
     async def checkpoint(self, label: str) -> None:
         """Record the values that are bound so far."""
@@ -231,12 +239,18 @@ class Execution:
             case ModelAction():
                 self._started(action, "model")
                 return await do.model(action.prompt, action.schema)
+            case PackedModelAction():
+                self._started(action, "map")
+                return await do.models(action.prompts, action.schema)
             case RlmAction():
                 self._started(action, "rlm")
                 return await do.rlm(action.query, action.context, action.plan)
             case ToolAction():
                 self._started(action, "tool")
                 return await do.tool(action.name, action.arguments)
+            case LetAction():
+                self._started(action, "let")
+                return await do.let(action.expression, action.values)
             case CheckpointAction():
                 self._started(action, "checkpoint")
                 return await do.checkpoint(action.label)

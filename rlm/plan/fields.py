@@ -9,6 +9,7 @@ from typing import Any
 
 from rlm.errors import did_you_mean, named
 from rlm.model.plan import REDUCTIONS, Frame, PlanProblem
+from rlm.plan.computing import names_in, problem_of
 from rlm.plan.expressions import form_of, keys_of
 from rlm.plan.grammar import FAILED, FORMS, MAX_LABEL, MAX_NEED, MAX_NEEDS, Shape
 from rlm.plan.problems import MAX_PROBLEMS, inside, joined, one_of, problem, short_json, unknown_name, wrong_value
@@ -59,6 +60,8 @@ class FieldCheck:
             Shape.NOTE: self.note,
             Shape.VALUES: self.values,
             Shape.NEEDS: self.needs,
+            Shape.EXPRESSION: self.expression,
+            Shape.FLAG: self.flag,
         }
         self.by_form: dict[str, Callable[[dict[str, Any], str, Names], None]] = {
             "var": self._var,
@@ -166,6 +169,24 @@ class FieldCheck:
         """Check a text of any length."""
         if not isinstance(value, str):
             self.add(wrong_value(path, "a string", value))
+
+    def expression(self, value: Any, path: str, names: Names) -> None:
+        """Check a JMESPath expression, and that the names at its beginnings are bound."""
+        if not isinstance(value, str):
+            self.add(wrong_value(path, Shape.EXPRESSION.value, value))
+            return
+        fault = problem_of(value)
+        if fault is not None:
+            message = f"no JMESPath: {fault}"
+            self.add(wrong_value(path, Shape.EXPRESSION.value, value, kind="invalid_expression", message=message))
+            return
+        for name in sorted(names_in(value) - names - self.frame.inputs.keys()):
+            self.add(self._unbound(name, path, names))
+
+    def flag(self, value: Any, path: str, names: Names) -> None:
+        """Check a field that is true or not there."""
+        if not isinstance(value, bool):
+            self.add(wrong_value(path, Shape.FLAG.value, value))
 
     def values(self, value: Any, path: str, names: Names) -> None:
         """Check the values to observe: expressions, with or without labels."""

@@ -62,6 +62,8 @@ class Shape(enum.Enum):
     CONTEXT = "the name of a context"
     PARTS = "a list of parts"
     JSON = "any JSON"
+    EXPRESSION = "a JMESPath expression"
+    FLAG = "true"
 
 
 NOTATION: Mapping[Shape, str] = {
@@ -86,12 +88,14 @@ class StepField:
         required: whether it must be there.
         offered: whether a model is offered it, in the text and in the schema. Other fields are for a host's plans.
         choices: the fixed words that a model is offered; empty where any content of the shape fits.
+        beside: an operation without which the field is of no use, and not offered; empty for none.
     """
 
     shape: Shape
     required: bool = True
     offered: bool = True
     choices: tuple[str, ...] = ()
+    beside: str = ""
 
 
 Fields = Mapping[str, StepField]
@@ -101,7 +105,7 @@ Fields = Mapping[str, StepField]
 class Operation:
     """An operation: its fields apart from ``op``, and its words in the text for a model.
 
-    ``$actions``, ``$reductions``, ``$attempts`` and ``$needs`` in the words are filled in from the
+    ``$actions``, ``$reductions``, ``$attempts``, ``$needs`` and ``$pack`` in the words are filled in from the
     frame and the limits of this table.
     """
 
@@ -139,13 +143,21 @@ OPERATIONS: Mapping[str, Operation] = {
         "A child that plans for itself.",
         {"query": StepField(Shape.TEXT), "context": _may(Shape.VALUE), "plan": _host(Shape.PLAN), "bind": _BIND},
     ),
-    "tool": Operation("", {"name": StepField(Shape.TOOL), "args": _may(Shape.ARGUMENTS), "bind": _BIND}),
+    "tool": Operation(
+        'optional: a failure is bound as {"error":{}}.',
+        {"name": StepField(Shape.TOOL), "args": _may(Shape.ARGUMENTS), "optional": _may(Shape.FLAG), "bind": _BIND},
+    ),
+    "let": Operation(
+        "JMESPath over NAMEs, like rows[?n > `3`].id; also zip, group_by, count_by, unique.",
+        {"expr": StepField(Shape.EXPRESSION), "bind": _BIND},
+    ),
     "map": Operation(
-        'Steps for each item, side by side; failed items are {"error":{}}.',
+        'Steps for each item, side by side; failed items are {"error":{}}.$pack',
         {
             "over": StepField(Shape.VALUE),
             "as": StepField(Shape.NAME),
             "steps": StepField(Shape.STEPS),
+            "pack": StepField(Shape.FLAG, required=False, beside="model"),
             "bind": _BIND,
         },
     ),
@@ -166,6 +178,10 @@ OPERATIONS: Mapping[str, Operation] = {
     "retry": Operation(
         "Steps again until they succeed, at most $attempts times.",
         {"attempts": StepField(Shape.ATTEMPTS), "steps": StepField(Shape.STEPS), "bind": _BIND},
+    ),
+    "check": Operation(
+        "JMESPath; if it is not true, the plan ends and shows you its NAMEs.",
+        {"expr": StepField(Shape.EXPRESSION)},
     ),
     "checkpoint": Operation("", {"label": StepField(Shape.LABEL)}),
     "observe": Operation(

@@ -25,7 +25,7 @@ from rlm.plan.expressions import Scope
 from rlm.plan.problems import failure
 from rlm.plan.sizes import MAX_BOUND_VALUES, MAX_CHARS, MAX_NODES, StepWork, size_of, too_large, units_of
 from rlm.plan.state import Attempt, BodyState, Group, Pause, PlanState, ReplayLimit, Settings, Step, bindings
-from rlm.plan.steps import Retried, SideBySide, StepValue, work_of
+from rlm.plan.steps import Retried, SideBySide, StepValue, check_ending, check_failed, work_of
 
 MAX_ITEMS = 10_000
 """The most items of a ``map`` where the host sets no limit."""
@@ -185,6 +185,10 @@ class _Move:
     def bind(self, body: BodyState, value: Any) -> BodyState:
         """Bind the value of the current step. The value of the last step is the value of the body."""
         op, name = body.step["op"], body.step.get("bind")
+        ending = check_ending(body, value) if op == "check" else None
+        if ending is not None:
+            self.note(body.step_id, "failed", op=op, error=check_failed(body.step_path).to_dict())
+            return body.after(body.scope, ending)
         scope = body.scope if name is None else self.bind_in_scope(body, name, value)
         self.note(body.step_id, "bound", op=op, bind=name)
         if body.index + 1 < len(body.steps):
@@ -200,9 +204,11 @@ class _Move:
         return body.scope.bind(name, value, units)
 
     def fail(self, body: BodyState, error: dict[str, Any], path: str) -> BodyState:
-        """End the body with the failure of its current step."""
+        """End the body with the failure of its current step; bind the failure of an optional one."""
         error = _with_step(error, body.step_path)
         self.note(body.step_id, "failed", op=body.step["op"], error=error)
+        if body.step.get("optional") is True:
+            return self.bind(replace(body, waits=None), {"error": error})
         return replace(body, waits=None, end=Failed(error, path))
 
     # -- outcomes -----------------------------------------------------------------------------------
@@ -212,7 +218,7 @@ class _Move:
         if not way:
             path = _waiting(body, way).path
             if outcome.error is not None:
-                return self.fail(body, outcome.error, path)
+                return self.proceed(self.fail(body, outcome.error, path))
             return self.proceed(self.guard(body, lambda body: self.bind(body, outcome.value)))
         child = self.feed(_child(body, way[0]), way[1:], outcome)
         if isinstance(body.waits, Group):

@@ -47,7 +47,7 @@ def plan_schema(frame: Frame) -> Schema:
     simple, final = made.simple_steps(), made.endings("final")
     steps = simple
     for level in range(min(OFFERED_LEVELS, frame.limits.max_nesting), 0, -1):
-        inner = made.body(f"body{level}", [*steps, *final])
+        inner = made.body(f"body{level}", [*(step for step in steps if step != _ref("check")), *final])
         steps = [*simple, *made.composed(inner, level)]
     if steps:
         made.defs["step"] = _any(steps)
@@ -78,6 +78,8 @@ class _SchemaMaker:
             Shape.NOTE: TEXT,
             Shape.VALUES: _list(_ref("value")),
             Shape.NEEDS: _list(TEXT, OFFERED_NEEDS),
+            Shape.EXPRESSION: TEXT,
+            Shape.FLAG: {"const": True},
             Shape.VARIABLE: NAME,
             Shape.INPUT: {"enum": sorted(frame.inputs)},
             Shape.CONTEXT: {"enum": sorted(frame.handles)},
@@ -88,7 +90,11 @@ class _SchemaMaker:
 
     def object(self, fields: Fields, contents: Mapping[str, Schema] = MappingProxyType({})) -> Schema:
         """Return a closed object of the fields that a model is offered; ``contents`` are some of them, by name."""
-        offered = {name: field for name, field in fields.items() if field.offered}
+        offered = {
+            name: field
+            for name, field in fields.items()
+            if field.offered and (not field.beside or field.beside in self.frame.ops)
+        }
         properties = {
             name: contents[name] if name in contents else self._content(field) for name, field in offered.items()
         }
@@ -156,7 +162,9 @@ class _SchemaMaker:
         """Return a step that acts with arguments: an action of a context, or a tool."""
         args = self._arguments(f"{op}_{name}", schema)
         made = self.step(op, {field: {"const": name}, "args": args})
-        required = [each for each in made["properties"] if each != "args" or schema.get("required")]
+        optional = {name for name, field in FIELDS[op].items() if not field.required} - {"args"}
+        optional |= set() if schema.get("required") else {"args"}
+        required = [each for each in made["properties"] if each not in optional]
         return {**made, "required": required}
 
     def composed(self, inner: Schema, level: int) -> list[Schema]:

@@ -42,6 +42,7 @@ _LONG: list[dict[str, Any]] = [
         "over": {"var": "cut", "path": "parts"},
         "as": "part",
         "steps": [{"op": "model", "prompt": {"join": ["How many errors?\n", {"var": "part"}]}, "bind": "n"}],
+        "pack": True,
         "bind": "all",
     },
     {"op": "reduce", "over": {"var": "all"}, "with": "sum", "bind": "total"},
@@ -89,7 +90,10 @@ def _operation(op: str, frame: Frame) -> str:
     names = [
         name + ("" if field.required else "?") + ("=" + "|".join(field.choices) if field.choices else "")
         for name, field in operation.fields.items()
-        if field.offered and name != "bind" and (field.required or name not in ONLY_WITH or op != "reduce")
+        if field.offered
+        and (not field.beside or field.beside in frame.ops)
+        and name != "bind"
+        and (field.required or name not in ONLY_WITH or op != "reduce")
     ]
     words = Template(operation.words).substitute(_parts(frame))
     return ", ".join(names) + (f". {words}" if words else "")
@@ -103,6 +107,7 @@ def _parts(frame: Frame) -> dict[str, Any]:
         "reductions": ", ".join(reductions),
         "attempts": frame.limits.max_attempts,
         "needs": OFFERED_NEEDS,
+        "pack": " pack, with one model step: many items a request." if "model" in frame.ops else "",
     }
 
 

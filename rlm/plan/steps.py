@@ -6,8 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rlm.model.plan import Final, Observe
-from rlm.plan.actions import Action, CheckpointAction, ContextAction, ModelAction, RlmAction, ToolAction
+from rlm.model.plan import Final, Observe, PlanError
+from rlm.plan.actions import (
+    Action,
+    CheckpointAction,
+    ContextAction,
+    LetAction,
+    ModelAction,
+    PackedModelAction,
+    RlmAction,
+    ToolAction,
+)
+from rlm.plan.computing import is_true, names_in
 from rlm.plan.expressions import bare_handle, evaluate, is_handle, keys_of, pieces, text
 from rlm.plan.parse import normalise
 from rlm.plan.problems import failure, inside, joined, short_json, type_name
@@ -15,6 +25,9 @@ from rlm.plan.reduce import check_list, items_of, model_prompt, reduce_items
 from rlm.plan.schemas import mismatch
 from rlm.plan.sizes import size_of, units_of
 from rlm.plan.state import BodyState
+
+MAX_PACKED = 1_000
+"""The most items of a map with ``pack``: their prompts are all made at once."""
 
 CHECK_SECONDS = 0.1
 """Processor seconds of the check of one final value, in which nothing else on the event loop runs."""
@@ -74,9 +87,44 @@ def _tool(body: BodyState) -> Work:
     return ToolAction(body.at, body.step_id, body.step_path, body.step["name"], arguments)
 
 
+def _let(body: BodyState) -> Work:
+    """Return the action of an expression, with the values that it names."""
+    expression = body.step["expr"]
+    known = {**body.scope.inputs, **body.scope.variables}
+    values = {name: known[name] for name in names_in(expression) if name in known}
+    return LetAction(body.at, body.step_id, body.step_path, expression, values)
+
+
+def check_ending(body: BodyState, value: Any) -> Observe | None:
+    """Return the ending of a plan whose check has a value; None where the check holds."""
+    if is_true(value):
+        return None
+    known = {**body.scope.inputs, **body.scope.variables}
+    values = {name: known[name] for name in sorted(names_in(body.step["expr"])) if name in known}
+    return Observe({"the check": value, **values}, failed_check=body.step_path)
+
+
+def check_failed(path: str) -> PlanError:
+    """Return the error of a check that does not hold."""
+    return failure("check_failed", "the check does not hold", path)
+
+
 def _map(body: BodyState) -> Work:
     place = _place(body, "over")
-    return SideBySide(tuple(check_list(evaluate(body.step["over"], body.scope, place), place)))
+    items = tuple(check_list(evaluate(body.step["over"], body.scope, place), place))
+    return SideBySide(items) if body.step.get("pack") is not True or not items else _packed(body, items)
+
+
+def _packed(body: BodyState, items: tuple[Any, ...]) -> Work:
+    """Return the action of a map with ``pack``: a prompt for each item. Raises: PlanError ``too_many_items``."""
+    if len(items) > MAX_PACKED:
+        message = f"the list has {len(items)} items, and at most {MAX_PACKED} are packed"
+        raise failure("too_many_items", message, _place(body, "over"), items=len(items), limit=MAX_PACKED)
+    inner, name = body.step["steps"][0], body.step["as"]
+    bind = body.scope.bind_own if body.scope.is_own(body.step["over"]) else body.scope.bind
+    place = f"{_place(body, 'steps')}[0].prompt"
+    prompts = tuple(pieces(inner["prompt"], bind(name, item), place) for item in items)
+    return PackedModelAction(body.at, body.step_id, body.step_path, prompts, inner.get("schema"))
 
 
 def _parallel(body: BodyState) -> Work:
@@ -134,6 +182,8 @@ _OPS: Mapping[str, Callable[[BodyState], Work]] = {
     "model": _model,
     "rlm": _rlm,
     "tool": _tool,
+    "let": _let,
+    "check": _let,
     "map": _map,
     "reduce": _reduce,
     "parallel": _parallel,

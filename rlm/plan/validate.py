@@ -143,9 +143,9 @@ class _Check(FieldCheck):
         if not _are_steps(steps):
             return
         for number, step in enumerate(steps):
-            if step["op"] == "observe":
-                message = "`observe` ends the whole plan, so it cannot stand in a body"
-                self.add(problem(inside(path, number), "misplaced_ending", message, "any other operation", "observe"))
+            if step["op"] in ("observe", "check"):
+                message = f"`{step['op']}` ends the whole plan, so it cannot stand in a body"
+                self.add(problem(inside(path, number), "misplaced_ending", message, "any other operation", step["op"]))
             elif step["op"] == "final" and number < len(steps) - 1:
                 self._follows(step["op"], inside(path, number))
         if steps[-1]["op"] == "checkpoint":
@@ -233,6 +233,7 @@ class _Check(FieldCheck):
             self._reduce(step, path)
         elif op == "map":
             item = self._bound_name(step, "as", path, bound_names)
+            self._packed(step, path)
             self._repeated(step, path, names | item, bound_names | item, level)
         elif op == "retry":
             self._repeated(step, path, names, bound_names, level)
@@ -244,6 +245,14 @@ class _Check(FieldCheck):
     def _repeated(self, step: dict[str, Any], path: str, names: Names, bound_names: Names, level: int) -> None:
         if "steps" in step:
             self.inner(step["steps"], inside(path, "steps"), names, bound_names, level + 1)
+
+    def _packed(self, step: dict[str, Any], path: str) -> None:
+        """Check that a map with ``pack`` has one step, which asks a model."""
+        steps: Any = step.get("steps")
+        if step.get("pack") is True and _are_steps(steps) and [each["op"] for each in steps] != ["model"]:
+            message = "a map with `pack` has one step, which is `model`"
+            expected = 'steps: [{"op": "model", ...}], or no `pack`'
+            self.add(problem(inside(path, "steps"), "misplaced_ending", message, expected, f"{len(steps)} steps"))
 
     def _plans(self, plans: Any, path: str, names: Names, bound_names: Names, level: int) -> None:
         most = self.frame.limits.max_plans

@@ -96,7 +96,7 @@ class Writer:
         if op == "context":
             action = self.rng.choice(list(self.language.actions))
             field, args = self.language.values[action], self.arguments(action)
-            made |= {"handle": self.handle("name" in args), "action": action}
+            made |= {"handle": self.handle(bool({"name", "document"} & args.keys())), "action": action}
             if args or self.rng.random() < 0.5:
                 made["args"] = args
         elif op == "tool":
@@ -107,9 +107,11 @@ class Writer:
             for name, (optional, choices) in fields.items():
                 if not optional or self.rng.random() < 0.5:
                     made[name] = self.rng.choice(choices) if choices else self.content(op, name, inner, level)
+            if "pack" in made:
+                made["steps"] = [self.step("model", inner, level + 1)]
         if op == "reduce":
             self._reduced(made, bound)
-        if op not in ("checkpoint", "observe", "final"):
+        if op not in ("check", "checkpoint", "observe", "final"):
             made["bind"] = self.new()
             bound[made["bind"]] = field
         return made
@@ -119,6 +121,10 @@ class Writer:
         match name:
             case "prompt" | "query":
                 return self.text(bound, handles=name == "prompt")
+            case "expr":
+                return rng.choice(["`1`", "length('ab')", "{a: `1`, b: ['x']}"])
+            case "optional" | "pack":
+                return True
             case "schema":
                 return rng.choice([{}, {"type": "object"}, {"type": "string", "minLength": 0}])
             case "context":
@@ -151,7 +157,7 @@ class Writer:
 
     def body(self, bound: dict[str, str], level: int) -> list[dict[str, Any]]:
         inner = dict(bound)
-        ops = [op for op in self._ops(level) if op != "checkpoint"]
+        ops = [op for op in self._ops(level) if op not in ("check", "checkpoint")]
         steps = [self.step(self.rng.choice(ops), inner, level) for _ in range(self.rng.randint(1, 2))]
         return [*steps, *([self.step("final", inner, level)] if self.rng.random() < 0.4 else [])]
 

@@ -172,15 +172,15 @@ def test_a_strangers_schema_is_taken_as_far_as_a_grammar_can_follow() -> None:
 def test_the_schema_is_the_same_every_time_and_not_large() -> None:
     text = json.dumps(plan_schema(MODEL_FRAME), separators=(",", ":"))
     assert text == json.dumps(plan_schema(MODEL_FRAME.model_copy()), separators=(",", ":"))
-    assert counter("o200k_base").count(text) < 3_800
+    assert counter("o200k_base").count(text) < 4_000
 
 
 # -- the words ----------------------------------------------------------------------------------------
 
 
-def test_the_whole_language_takes_at_most_600_tokens() -> None:
+def test_the_whole_language_takes_at_most_700_tokens() -> None:
     text = grammar_text(MODEL_FRAME)
-    assert counter("o200k_base").count(text) <= 600
+    assert counter("o200k_base").count(text) <= 700
     assert text.startswith("# ")
     assert text.endswith("\n")
 

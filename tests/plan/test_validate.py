@@ -47,7 +47,7 @@ def test_a_reply_is_read_and_checked_at_once() -> None:
     ("steps", "kind", "path", "said"),
     [
         ([{"op": "fnal", "value": 1}], "unknown_op", "steps[0].op", "did you mean 'final'?"),
-        ([{"op": 3, "value": 1}], "wrong_type", "steps[0].op", "one of checkpoint"),
+        ([{"op": 3, "value": 1}], "wrong_type", "steps[0].op", "one of check"),
         ([{"final": 3}], "missing_field", "steps[0]", 'write {"op": "final", ...}'),
         (["final", END], "wrong_type", "steps[0]", '"op"'),
         ([], "empty", "steps", "at least one step"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from rlm.context.arguments import ACTIONS
 from rlm.context.store import Store
 from rlm.errors import RlmError, ToolError
 from rlm.plan import Ending, Execution, Frame, PlanError, PlanProblem, Prompt, Scope, ValidPlan, validate
+from rlm.plan.computing import compute
 
 LOG = "10:00 INFO start\n10:01 ERROR disk full\n10:02 INFO retry\n10:03 ERROR disk full\n10:04 INFO stop\n"
 
@@ -88,6 +89,12 @@ class World:
         if name == "fail":
             raise ToolError("broken", f"it fails when {arguments.get('when')}")
         return arguments
+
+    async def models(self, prompts: Sequence[Prompt], schema: dict[str, Any] | None) -> list[Any]:
+        return [await self.model(prompt, schema) for prompt in prompts]
+
+    async def let(self, expression: str, values: Mapping[str, Any]) -> Any:
+        return compute(expression, values)[0]
 
     async def checkpoint(self, label: str) -> None:
         self.labels.append(label)
