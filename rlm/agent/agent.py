@@ -29,6 +29,7 @@ from rlm.plan.cost import step_problems
 from rlm.plan.schemas import mismatch
 from rlm.plan.sizes import size_of
 from rlm.sending.results import error_of
+from rlm.tools.consent import notes_by_effect
 
 MOST_REPEATS = 3
 """The number of equal results of an equal plan that ends an agent: further turns would bring nothing new."""
@@ -49,7 +50,8 @@ class Agent(AgentState):
         """
         trace = self.run.trace
         task = trace.body(self.task) if trace.active else ""
-        trace.event("agent", agent=self.id, depth=self.depth, role=self.role.value, task=task)
+        calls = notes_by_effect(self.grant) if self.run.replay is None else self.run.replay.call_notes(self.id)
+        trace.event("agent", agent=self.id, depth=self.depth, role=self.role.value, task=task, calls=calls)
         room = await self.run.inline_room(self.role, self.policy, self.run_budget.budget)
         inputs = await describe_inputs(self.inputs, self.store, room)
         conversation = Conversation(inputs, self.run.options.observe_limit)

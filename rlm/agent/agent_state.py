@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import anyio
@@ -22,6 +23,7 @@ from rlm.model.policy import Policy
 from rlm.plan import Execution, PromptText
 from rlm.sending.results import PromptProjection
 from rlm.sending.run_budget import RunBudget
+from rlm.tools.consent import notes_by_effect
 from rlm.tools.grant import Grant
 
 SUBAGENT = "rlm_subagent"
@@ -102,6 +104,13 @@ class AgentState(ABC):
         if left["max_context_ops"] <= 0 or not self.store.handles:
             withheld.add(REQUIRED_CAPABILITY["context"])
         return frozenset(withheld)
+
+    @cached_property
+    def tool_notes(self) -> dict[str, str]:
+        """What the grant says of calls beforehand, by tool id."""
+        replay = self.run.replay
+        known = notes_by_effect(self.grant) if replay is None else replay.call_notes(self.id)
+        return {tool.id: known[tool.effect] for tool in self.run.toolbox.registered if tool.effect in known}
 
     def partial(self) -> dict[str, Any]:
         """Return the values bound so far, with the finished items of a list that is still being made."""

@@ -137,6 +137,7 @@ def _draft(
         needs=agent.tools.needs,
         retained=agent.tools.retained,
         unused=agent.tools.unused,
+        notes=agent.tool_notes,
         extra_pinned=runtime_units(agent.role, repairing, grammar(ops)),
         withheld=withheld,
         policy=agent.policy,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from rlm.agent.options import Options
@@ -46,6 +46,7 @@ class RequestDraft:
     needs: tuple[str, ...] = ()
     retained: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
     messages: Sequence[dict[str, str]] = ()
 
 

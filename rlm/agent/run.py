@@ -199,6 +199,7 @@ class Run:
             tail=draft.tail,
             standing=extra_pinned,
             names=dict(self.names),
+            notes=draft.notes,
             tools="text",
             **options,
         )
@@ -357,7 +358,7 @@ class Run:
 
 def _characters(item: Shown) -> int:
     """Return the characters of a shown unit; those of its JSON if it stands in the provider's ``tools`` field."""
-    return len(item.block.text or native_text(item.unit))
+    return len(item.block.text or native_text(item.unit, name=item.block.name, note=item.block.note))
 
 
 def _bill_row(bill: Bill | None) -> dict[str, Any]:

@@ -71,6 +71,7 @@ def compile(
     retained: Iterable[str] = (),
     unused: Iterable[str] = (),
     names: Mapping[str, str] | None = None,
+    notes: Mapping[str, str] | None = None,
     standing: Iterable[Unit] = (),
     tools: Literal["native", "text"] = "native",
     wire: Literal["openai", "anthropic"] | None = None,
@@ -95,6 +96,8 @@ def compile(
         unused: ids that earlier requests showed and no call used, the oldest first. Where room is lacking, these go
             first, in this order.
         names: names of tools by id that earlier requests of a conversation used; they stay.
+        notes: sentences of the host by id of a tool; each stands at its tool. For example "Each call needs the host's
+            approval." (``rlm.tools.consent.notes_of`` makes those of a grant).
         standing: further pinned units of the host, for this compile only; the catalog is not changed.
         tools: the place of full schemas: the provider's ``tools`` field or the text.
         wire: the format in which native tools are sent. A schema that it refuses is mended or left out
@@ -126,6 +129,7 @@ def compile(
         retained=listed("retained", retained),
         unused=listed("unused", unused),
         names=names or {},
+        notes=notes or {},
         **({"history": listed("history", history)} if history else {}),
     )
     sensor_input = None if sensor is None else SensorInput(checked_sensor(sensor), turn.sensors)

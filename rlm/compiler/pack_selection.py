@@ -57,7 +57,8 @@ def pack_selection(
     framing = render.REPLY_FRAMING + render.MESSAGE_FRAMING * (len(messages) + 2)
     wire_names = snapshot.wire_names.keeping(dict(turn.names))
     callable_ids = [one.id for one in selection.chosen if snapshot.units[one.id].kind in CALLABLE]
-    names = {id: wire_names.of(id) for id in callable_ids}
+    notes = dict(turn.notes)
+    names = {id: (wire_names.of(id), notes.get(id, "")) for id in callable_ids}
     packer = _Packer(snapshot, selection, blocks, names, count, fixed=task + framing, limit=policy.limit)
     shown, dropped, headings = packer.packed()
     spent = dict.fromkeys(PackingClass, 0)
@@ -92,7 +93,7 @@ class _Packer:
         snapshot: Snapshot,
         selection: Selection,
         blocks: Blocks,
-        names: Mapping[str, str],
+        names: Mapping[str, tuple[str, str]],
         count: TokenCounter,
         *,
         fixed: int,
@@ -145,8 +146,9 @@ class _Packer:
     def _tokens(self, headings: Iterable[Heading]) -> int:
         return sum(self._count.count(heading) for _, heading in headings)
 
-    def _named(self, one: Chosen) -> tuple[Unit, str]:
-        return self._snapshot.units[one.id], self._names.get(one.id, "")
+    def _named(self, one: Chosen) -> tuple[Unit, str, str]:
+        """Return a unit with its wire name and the host's note."""
+        return self._snapshot.units[one.id], *self._names.get(one.id, ("", ""))
 
     def _shown(self, one: Chosen, block: Block) -> Shown:
         return Shown(self._snapshot.units[one.id], block, one.klass)

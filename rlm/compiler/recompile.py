@@ -31,5 +31,6 @@ def renewed(view: Projection, text: str | None, needs: Iterable[str], signals: A
         retained=before.retained,
         unused=before.unused,
         names=before.names,
+        notes=before.notes,
     )
     return replace(view._material, turn=turn)

@@ -96,7 +96,7 @@ def texts(shown: Sequence[Shown]) -> Texts:
 def native_tools(shown: Sequence[Shown], wire: Wire, limits: WireLimits = COMMON) -> list[dict[str, Any]]:
     """Return the callable tools in a provider's own spelling; the caller may change them."""
     spell = anthropic_tool if wire == "anthropic" else openai_tool
-    return [spell(item.unit, limits, item.block.name) for item in shown if item.callable]
+    return [spell(item.unit, limits, item.block.name, item.block.note) for item in shown if item.callable]
 
 
 def conversation(turn: CompileInput) -> tuple[Message, ...]:

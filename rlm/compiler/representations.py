@@ -42,7 +42,7 @@ _ENTRY = 300
 class Block:
     """One form of one unit: its text (empty if the provider's ``tools`` field has it) and its tokens.
 
-    ``name`` is the wire name of a tool.
+    ``name`` is the wire name of a tool, ``note`` a sentence of the host at it.
     """
 
     form: str
@@ -50,6 +50,7 @@ class Block:
     tokens: int
     utility: int
     name: str = ""
+    note: str = ""
 
 
 class Blocks:
@@ -58,29 +59,32 @@ class Blocks:
     def __init__(self, counter: TokenCounter, limits: WireLimits | None) -> None:
         self._counter = counter
         self._limits = limits
-        self._whole: dict[tuple[str, str], Block] = {}
-        self._shorter: dict[tuple[str, str], tuple[Block, ...]] = {}
+        self._whole: dict[tuple[str, str, str], Block] = {}
+        self._shorter: dict[tuple[str, str, str], tuple[Block, ...]] = {}
         self._bytes = 0
         self._lock = ForkLock()
 
-    def full(self, unit: Unit, name: str = "") -> Block:
-        """Return the unit's ``full`` block; most requests take no other. ``name`` is the wire name of a tool."""
-        block = self._whole.get((unit.digest, name))
+    def full(self, unit: Unit, name: str = "", note: str = "") -> Block:
+        """Return the unit's ``full`` block; most requests take no other.
+
+        ``name`` is the wire name of a tool, ``note`` a sentence of the host that stands at it.
+        """
+        block = self._whole.get((unit.digest, name, note))
         if block is None:
             own = next((form for form in unit.representations if form.name == FULL), None)
-            block = self._full(unit, own, name)
-            self._keep(self._whole, (unit.digest, name), block, len(block.text))
+            block = self._full(unit, own, name, note)
+            self._keep(self._whole, (unit.digest, name, note), block, len(block.text))
         return block
 
-    def of(self, unit: Unit, name: str = "") -> tuple[Block, ...]:
+    def of(self, unit: Unit, name: str = "", note: str = "") -> tuple[Block, ...]:
         """Return all blocks of the unit, ``full`` first."""
-        blocks = self._shorter.get((unit.digest, name))
+        blocks = self._shorter.get((unit.digest, name, note))
         if blocks is None:
-            blocks = tuple(self._made(unit, name))
-            self._keep(self._shorter, (unit.digest, name), blocks, sum(len(block.text) for block in blocks))
+            blocks = tuple(self._made(unit, name, note))
+            self._keep(self._shorter, (unit.digest, name, note), blocks, sum(len(block.text) for block in blocks))
         return blocks
 
-    def _keep(self, kept: dict[tuple[str, str], T], key: tuple[str, str], value: T, size: int) -> None:
+    def _keep(self, kept: dict[tuple[str, str, str], T], key: tuple[str, str, str], value: T, size: int) -> None:
         """Add a value to the cache; if the cache is too large, empty it first."""
         with self._lock:
             self._bytes += size + _ENTRY
@@ -90,9 +94,9 @@ class Blocks:
                 self._bytes = size + _ENTRY
             kept[key] = value
 
-    def _made(self, unit: Unit, name: str) -> list[Block]:
+    def _made(self, unit: Unit, name: str, note: str) -> list[Block]:
         own = {form.name: form for form in unit.representations if form.name != FULL}
-        blocks = [self.full(unit, name)]
+        blocks = [self.full(unit, name, note)]
         for form in (*own.values(), *(form for form in derived_forms(unit) if form.name not in own)):
             text = block_text(unit, _readable(unit, form.text))
             tokens = self._counter.count(text)
@@ -100,17 +104,17 @@ class Blocks:
                 blocks.append(Block(form.name, text, tokens, round(1000 * form.utility)))
         return blocks
 
-    def _full(self, unit: Unit, own: Representation | None, name: str) -> Block:
+    def _full(self, unit: Unit, own: Representation | None, name: str, note: str) -> Block:
         if unit.kind in CALLABLE:
             name = name or own_name(unit.id) or digested_name(unit.id)
             if self._limits is not None:
-                tokens = self._counter.count(native_text(unit, self._limits, name)) + NATIVE_MARGIN
-                return Block(FULL, "", tokens, 1000, name)
-            text = block_text(unit, schema_text(unit), title=name)
+                tokens = self._counter.count(native_text(unit, self._limits, name, note)) + NATIVE_MARGIN
+                return Block(FULL, "", tokens, 1000, name, note)
+            text = noted_text(unit, name, note)
         else:
             body = own.text if own else unit.content or unit.description or unit.title
             text = block_text(unit, _readable(unit, body))
-        return Block(FULL, text, self._counter.count(text), 1000, name)
+        return Block(FULL, text, self._counter.count(text), 1000, name, note)
 
 
 def derived_forms(unit: Unit) -> list[Representation]:
@@ -195,9 +199,16 @@ def schema_text(unit: Unit) -> str:
     return f"{description}\n{schema}" if description else schema
 
 
-def native_text(unit: Unit, limits: WireLimits = COMMON, name: str = "") -> str:
+def noted_text(unit: Unit, name: str, note: str) -> str:
+    """Return a callable unit as a block, with the host's note: in the host's own block, or before a fence."""
+    if not note or unit.trust is Trust.HOST:
+        return block_text(unit, "\n".join(part for part in (note, schema_text(unit)) if part), title=name)
+    return f"{name}: {note}\n{block_text(unit, schema_text(unit), title=name)}"
+
+
+def native_text(unit: Unit, limits: WireLimits = COMMON, name: str = "", note: str = "") -> str:
     """Return the text that a tokenizer counts for a native tool: its JSON."""
-    return json.dumps(_openai_tool(unit, limits, name), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(_openai_tool(unit, limits, name, note), ensure_ascii=False, separators=(",", ":"))
 
 
 # -- native tools -----------------------------------------------------------------------------------
@@ -214,24 +225,29 @@ def _copied(value: Any) -> Any:
     return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
-def openai_tool(unit: Unit, limits: WireLimits = COMMON, name: str = "") -> dict[str, Any]:
+def openai_tool(unit: Unit, limits: WireLimits = COMMON, name: str = "", note: str = "") -> dict[str, Any]:
     """Return one entry of OpenAI's ``tools``. It is a copy, so a caller may change it."""
-    copy: dict[str, Any] = _copied(_openai_tool(unit, limits, name))
+    copy: dict[str, Any] = _copied(_openai_tool(unit, limits, name, note))
     return copy
 
 
-def _openai_tool(unit: Unit, limits: WireLimits, name: str) -> dict[str, Any]:
+def _openai_tool(unit: Unit, limits: WireLimits, name: str, note: str) -> dict[str, Any]:
     tool = wire_tool(unit, limits)
     function = {
         "name": name or own_name(unit.id) or digested_name(unit.id),
-        "description": tool.description,
+        "description": _noted(tool.description, note),
         "parameters": tool.schema,
     }
     return {"type": "function", "function": function}
 
 
-def anthropic_tool(unit: Unit, limits: WireLimits = COMMON, name: str = "") -> dict[str, Any]:
+def _noted(description: str, note: str) -> str:
+    """Return the description of a native tool with the host's note before it."""
+    return f"{note} {description}".rstrip() if note else description
+
+
+def anthropic_tool(unit: Unit, limits: WireLimits = COMMON, name: str = "", note: str = "") -> dict[str, Any]:
     """Return one entry of Anthropic's ``tools``. It is a copy, so a caller may change it."""
     tool = wire_tool(unit, limits)
     name = name or own_name(unit.id) or digested_name(unit.id)
-    return {"name": name, "description": tool.description, "input_schema": _copied(tool.schema)}
+    return {"name": name, "description": _noted(tool.description, note), "input_schema": _copied(tool.schema)}

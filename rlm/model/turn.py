@@ -19,6 +19,9 @@ from rlm.model.wire_names import is_wire_name
 MOST_TEXTS = {"needs": 256, "history": 1_000}
 """So many texts of each kind in one turn. Only the last three of the history count."""
 
+MOST_NOTE = 200
+"""Characters of a note at a tool."""
+
 
 class PackingClass(enum.StrEnum):
     """The classes of units that packing respects, strongest first. For example a pinned unit is never dropped."""
@@ -110,6 +113,18 @@ def _text(value: Any) -> str:
     return value
 
 
+def _notes(value: Any) -> Any:
+    value = _as_mapping(value)
+    if not isinstance(value, Mapping):
+        raise ValueError("notes are a mapping from ids of tools to sentences")
+    rows = tuple(sorted((checked_id(_text(unit)), _text(note)) for unit, note in value.items()))
+    for unit, note in rows:
+        if len(note) > MOST_NOTE or "\n" in note:
+            raise ValueError(f"the note of {unit!r}: one line of at most {MOST_NOTE} characters is wanted")
+    return rows
+
+
+Notes = Annotated[tuple[tuple[str, str], ...], pydantic.BeforeValidator(_notes)]
 Names = Annotated[tuple[tuple[str, str], ...], pydantic.BeforeValidator(_names)]
 Signals = Annotated[tuple[tuple[str, tuple[str, ...]], ...], pydantic.BeforeValidator(_signals)]
 Scores = Annotated[tuple[tuple[str, tuple[tuple[str, float], ...]], ...], pydantic.BeforeValidator(_scores)]
@@ -122,7 +137,8 @@ class CompileInput(Noun):
     conversation before it, or up to it where it is the last of them; ``tail`` holds the messages after it: they are
     shown, and are no evidence. ``signals``, ``sensors``, ``admitted`` and ``retained`` come from the host; ``needs``
     may come from a model: evidence, never authority. ``unused`` are ids that earlier requests showed and no call used,
-    the oldest first: where room is lacking, they go in this order. ``names`` are the wire names
+    the oldest first: where room is lacking, they go in this order. ``notes`` are sentences of the host that stand at
+    tools, by id. ``names`` are the wire names
     that a session or a run keeps.
     """
 
@@ -137,6 +153,7 @@ class CompileInput(Noun):
     retained: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     names: Names = ()
+    notes: Notes = ()
 
     @pydantic.field_validator("needs", "history", mode="before")
     @classmethod
@@ -164,8 +181,9 @@ class CompileInput(Noun):
         for message in (*fields["messages"], *fields["tail"]):
             if not message["body"]:
                 del message["body"]
-        if not self.unused:
-            del fields["unused"]
+        for field in ("unused", "notes"):
+            if not fields[field]:
+                del fields[field]
         return digest_of(fields)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from rlm.errors import ConfigurationError, ToolError
@@ -33,6 +33,40 @@ class PendingCall(Protocol):
     consent: Consent | None
 
     async def ask(self, function: Callable[..., Any], *arguments: Any, stage: str) -> Any: ...
+
+
+APPROVAL_NEEDED = "Each call needs the host's approval."
+REFUSED = "The host refuses every call."
+
+
+def notes_of(grant: Grant, tools: Iterable[Tool]) -> dict[str, str]:
+    """Return by tool id what is known of its calls beforehand: that each needs an approval, or that it is refused.
+
+    Only an authority by effect (``Authority``) is known beforehand. A function of the host decides at the call, so its
+    tools have no note. For example, ``rlm.compile(..., notes=notes_of(grant, catalog.registry))``.
+    """
+    known = notes_by_effect(grant)
+    return {tool.id: known[tool.effect] for tool in tools if tool.effect in known}
+
+
+def notes_by_effect(grant: Grant) -> dict[str, str]:
+    """Return what is known beforehand of calls with an effect; nothing for effects that are allowed or unknown."""
+    return {effect.value: note for effect in Effect if (note := _known_of(grant, effect))}
+
+
+def _known_of(grant: Grant, effect: Effect) -> str:
+    if effect not in grant.effects:
+        return REFUSED
+    decisions = [decision_of(getattr(each, effect)) for each in grant.authorities if isinstance(each, Authority)]
+    strictest = max(decisions, key=lambda decision: decision.severity, default=None)
+    if strictest is None or strictest.verdict is AuthorityVerdict.ALLOW:
+        return ""
+    if strictest.verdict is AuthorityVerdict.DENY:
+        return REFUSED
+    if effect is Effect.READ:
+        return ""
+    askable = grant.approve is not None and grant.ceiling is not None and strictest.tier.rank <= grant.ceiling.rank
+    return APPROVAL_NEEDED if askable else REFUSED
 
 
 async def obtain_consent(call: PendingCall) -> dict[str, Any] | None:

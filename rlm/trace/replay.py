@@ -77,6 +77,7 @@ class Replay:
         self._unfinished = not ends
         self._written_by = _other_version(record.events[0].get("version", "0.1"))
         self._barrier = ReplayBarrier(self._on_standstill)
+        self._call_notes: dict[str, dict[str, str]] = {row["agent"]: row.get("calls", {}) for row in record.of("agent")}
         self._requests = _by_call(record.of("request"))
         self._replies = _by_call(
             row if "error" in row else {**row, "reply": _read_row(record, row, _reply)} for row in record.of("reply")
@@ -174,6 +175,10 @@ class Replay:
         if not self._requests[call]:
             await self._barrier.wait(call)
         self._reserve(call)
+
+    def call_notes(self, agent: str) -> dict[str, str]:
+        """Return what an agent's requests said of calls beforehand, by effect."""
+        return self._call_notes.get(agent, {})
 
     def characters(self, call: str, now: int) -> int:
         """Return the characters of the next recorded request of a call; ``now`` if the trace does not have them."""

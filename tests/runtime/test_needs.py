@@ -181,3 +181,56 @@ def test_the_bill_has_what_each_role_and_each_unit_cost(server):
     assert 0 < books.tokens < books.characters
     assert 0 < (books.cost_usd or 0) < (usage.cost_usd or 0)
     assert usage.unused == (f"tool:library_books was shown 2 times and used 0 times ({books.tokens} tokens)",)
+
+
+@pytest.mark.parametrize(
+    ("options", "note"),
+    [
+        ({}, "The host refuses every call."),
+        ({"approve": lambda request: True}, "Each call needs the host's approval."),
+        ({"authority": "allow"}, ""),
+        ({"authority": "deny"}, "The host refuses every call."),
+        ({"authority": lambda request: "ask", "approve": lambda request: True}, ""),
+    ],
+)
+def test_what_needs_an_approval_is_said_at_the_tool_beforehand(server, tmp_path, options, note):
+    @rlm.tool(effect="write")
+    def parcel_send() -> int:
+        """Send a parcel."""
+        return 1
+
+    server.script(Cast(planner=[plan(final(1))]))
+    trace = tmp_path / "run.jsonl"
+    rlm.complete(
+        "send a parcel to the scales",
+        model=provider(server, "openai"),
+        tools=[parcel_send, TOOLS[0]],
+        trace=trace,
+        **options,
+    ).unwrap()
+    text = server.requests[-1].text
+    assert f"## parcel_send\n{note}\nSend a parcel.".replace("\n\n", "\n") in text
+    if options.get("authority") != "deny":
+        assert "## parcel_scales\nWeigh" in text
+    assert rlm.replay(trace).unwrap() == 1
+
+
+@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+def test_a_note_stands_at_a_tool_in_each_form(wire):
+    note = "Each call needs the host's approval."
+    catalog = rlm.Catalog(
+        [
+            rlm.Unit("tool:parcel_send", description="Send a parcel."),
+            rlm.Unit("mcp_tool:post/parcel_drop", description="Drop a parcel.", trust="stranger"),
+        ]
+    )
+    policy = rlm.Policy(capabilities={"*"})
+    notes = dict.fromkeys(("tool:parcel_send", "mcp_tool:post/parcel_drop"), note)
+    view = rlm.compile(catalog, "a parcel", notes=notes, policy=policy, wire=wire)
+    texts = {str(tool.get("description", tool.get("function", {}).get("description"))) for tool in view.tools(wire)}
+    assert texts == {f"{note} Send a parcel.", f"{note} Drop a parcel."}
+    text = rlm.compile(catalog, "a parcel", notes=notes, policy=policy, tools="text")
+    assert f"## parcel_send\n{note}\nSend a parcel." in text.system
+    assert f"parcel_drop: {note}\n<data-" in text.data
+    assert text.fingerprint != rlm.compile(catalog, "a parcel", policy=policy, tools="text").fingerprint
+    catalog.destroy()

@@ -267,7 +267,9 @@ def shortened(view: Projection, unit: str) -> dict[str, Any] | None:
     if block is None or block.form == FULL:
         return None
     count = counter(view.policy.tokenizer)
-    full = blocks_for(count, view._reach).full(view._snapshot.units[unit], block.name)
+    full = blocks_for(count, view._reach).full(
+        view._snapshot.units[unit], block.name, dict(view.turn.notes).get(unit, "")
+    )
     whole = [replace(item, block=full) if item.unit.id == unit else item for item in shown]
     headings = sum(count.count(heading) for _, heading in render.texts(whole).headings) - view.ledger.headings
     free = view.ledger.free + block.tokens
