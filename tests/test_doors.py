@@ -174,6 +174,24 @@ DOORS: dict[str, Door] = {
     "complete, redact": door(completed, "redact"),
     "complete, approve": door(completed, "approve"),
     "complete, authority": door(completed, "authority"),
+    "complete_batch, queries": Door(
+        lambda queries: rlm.complete_batch(queries, model=model()), "queries", (None, 5, "x", [5], {})
+    ),
+    "complete_batch, at_once": door(
+        lambda **given: rlm.complete_batch(["x"], model=model(), **given), "at_once", 0, "2", True
+    ),
+    "complete_batch, total": door(
+        lambda **given: rlm.complete_batch(["x"], model=model(), **given), "total|budget", 5, "x"
+    ),
+    "batch, queries": Door(lambda queries: rlm.batch(queries, stocked()), "queries", (None, 5, "x", [5], {}, [{1: 2}])),
+    "batch, catalog": Door(lambda catalog: rlm.batch(["x"], catalog), "Catalog", (None, 5, [UNIT])),
+    "batch, jobs": door(lambda **given: rlm.batch(["x"], stocked(), **given), "jobs", 0, "2", True),
+    "batch, engine": door(lambda **given: rlm.batch(["x"], stocked(), **given), "engine", 5, "rai"),
+    "batch, wire": door(lambda **given: rlm.batch(["x"], stocked(), **given), "wire", 5, "opena"),
+    "execute, source": Door(lambda source: rlm.execute(source, "known"), "a view, a catalog|tools", (None, 5, "x", {})),
+    "execute, grant": door(lambda **given: rlm.execute([known], "known", **given), "grant", 5, "allow", {}),
+    "execute, time_limit": door(lambda **given: rlm.execute([known], "known", **given), "time_limit", 0, "5", True),
+    "tool_message, outcome": Door(lambda outcome: rlm.tool_message({"id": "a"}, outcome), "outcome", (None, 5, "x")),
     "run_plan, plan": Door(rlm.run_plan, "plan|steps|object", (None, 5, [1], "x")),
     "replay, path": door(rlm.replay, "path", *PATHS),
     "Record": Door(Record, "path", PATHS),
@@ -256,6 +274,7 @@ def test_whether_something_is_there_is_no_error_whatever_is_asked() -> None:
 def test_every_public_name_that_can_be_called_with_something_has_a_door_here() -> None:
     """Names that take nothing from a host, or that only the library makes."""
     made = {"Answer", "Completion", "CompiledContext", "Future", "TokenLedger", "Reason", "ToolOutcome", "ToolRequest"}
+    made |= {"BatchRow"}
     plain = {"Cancellation", "CancelToken", "ResultForm", "cancelled"} | {
         name for name in rlm.__all__ if isinstance(getattr(rlm, name), type(rlm.Mode))
     }
