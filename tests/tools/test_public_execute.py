@@ -11,6 +11,7 @@ import pytest
 
 import rlm
 from rlm.errors import ConfigurationError
+from rlm.tools.consent import notes_of
 
 
 @rlm.tool(effect="read")
@@ -172,3 +173,13 @@ def test_a_message_needs_an_outcome_and_an_id(catalog: rlm.Catalog) -> None:
         rlm.tool_message(chat_call("weather", {}), "21")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="the call has no 'id'"):
         rlm.tool_message({"function": {"name": "weather"}}, outcome)
+
+
+def test_a_request_says_beforehand_which_calls_need_an_approval(catalog: rlm.Catalog) -> None:
+    grant = rlm.Grant(authority=rlm.Authority(write="ask"), approve=lambda request: True)
+    notes = notes_of(grant, catalog.registry)
+    assert notes == {"tool:mail_send": "Each call needs the host's approval."}
+    view = rlm.compile(catalog, "send a mail about the weather", notes=notes, tools="native")
+    described = {tool["function"]["name"]: tool["function"]["description"] for tool in view.messages("openai")["tools"]}
+    assert "Each call needs the host's approval." in described["mail_send"]
+    assert "approval" not in described["weather"]
