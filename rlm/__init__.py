@@ -34,6 +34,8 @@ _HOMES = {
     "Decision": "rlm.tools.authority",
     "Effect": "rlm.tools.function",
     "Future": "rlm.api.futures",
+    "Gateway": "rlm.gateway.gateway",
+    "GatewaySettings": "rlm.gateway.settings",
     "Grant": "rlm.tools.grant",
     "Kind": "rlm.model.unit",
     "TokenLedger": "rlm.model.token_ledger",
@@ -134,6 +136,8 @@ if TYPE_CHECKING:
     from rlm.compiler.session import Session as Session
     from rlm.compiler.view import CompiledContext as CompiledContext
     from rlm.context.context import Context as Context
+    from rlm.gateway.gateway import Gateway as Gateway
+    from rlm.gateway.settings import GatewaySettings as GatewaySettings
     from rlm.model.budget import Budget as Budget
     from rlm.model.message import Message as Message
     from rlm.model.policy import Mode as Mode

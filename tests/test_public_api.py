@@ -9,7 +9,8 @@ import pytest
 PUBLIC = {
     "rlm": """
         Activation Answer Approval Authority AuthorityLevel BatchRow Budget CancelToken Cancellation Catalog Command
-        Commands CompiledContext Completion Context Decision Effect Future Grant Kind MCPClient MCPLimits
+        Commands CompiledContext Completion Context Decision Effect Future Gateway GatewaySettings Grant Kind MCPClient
+        MCPLimits
         MCPTools Message Mode PackingClass Pin Policy Pool Preselected Profile Reason Registry
         Representation ResultForm Sensor Session State SubagentTimeouts TokenLedger Tool ToolOutcome
         ToolRequest Trigger Trust Unit __version__ aask achat acompile acomplete acomplete_batch aexecute areplay arun_plan

@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import anyio
@@ -17,6 +18,7 @@ import anyio.to_thread
 from rlm.catalog.imports import HOST_FIELDS
 from rlm.errors import CatalogError, ConfigurationError, RlmError, did_you_mean, warn
 from rlm.model.base import Noun
+from rlm.model.policy import covers
 from rlm.model.unit import Kind, Trust, Unit
 from rlm.tools.mcp.client import MCPClient
 from rlm.tools.mcp.config import MCPLimits, servers_of
@@ -43,7 +45,10 @@ class MCPTools(Noun):
     """The host's settings for the tools of servers.
 
     - ``effects``: effects by tool, for example ``{"search": "read"}``, or ``{"files/search": "read"}`` for the tool of
-      one server.
+      one server. ``*`` stands for any characters: ``{"files/get_*": "read"}``. An exact name counts before a pattern,
+      and a longer pattern before a shorter one.
+    - ``hints``: patterns over names of servers. A tool of such a server reads if the server itself says so
+      (``readOnlyHint``), unless ``effects`` has an entry for it.
     - ``default_effect``: the effect of all other tools.
     - ``time_limit``: the limit of one call, in seconds.
     - ``max_result_bytes``: the most bytes of JSON that a result may have.
@@ -51,14 +56,24 @@ class MCPTools(Noun):
     """
 
     effects: dict[str, Effect] = {}
+    hints: frozenset[str] = frozenset()
     default_effect: Effect = Effect.WRITE
     time_limit: float = DEFAULT_TIME_LIMIT
     max_result_bytes: int = DEFAULT_MAX_RESULT_BYTES
     projection: ResultForm = ResultForm.FULL
 
-    def effect_of(self, server: str, name: str) -> Effect:
-        """Return the effect of a tool of a server."""
-        return self.effects.get(f"{server}/{name}", self.effects.get(name, self.default_effect))
+    def effect_of(self, server: str, name: str, annotations: Mapping[str, Any] = MappingProxyType({})) -> Effect:
+        """Return the effect of a tool of a server; ``annotations`` are the server's own hints."""
+        whole = f"{server}/{name}"
+        for exact in (whole, name):
+            if exact in self.effects:
+                return self.effects[exact]
+        patterns = [pattern for pattern in self.effects if "*" in pattern and covers(pattern, whole)]
+        if patterns:
+            return self.effects[max(patterns, key=lambda pattern: (len(pattern), pattern))]
+        if annotations.get("readOnlyHint") is True and any(covers(pattern, server) for pattern in self.hints):
+            return Effect.READ
+        return self.default_effect
 
 
 class MCPServers(dict[str, MCPClient]):
@@ -114,7 +129,7 @@ def check_effects(tools: MCPTools, clients: Mapping[str, MCPClient]) -> None:
     for name in tools.effects:
         server, slash, _ = name.partition("/")
         unknown = server in away if slash and server in clients else bool(away)
-        if name not in names and not unknown:
+        if "*" not in name and name not in names and not unknown:
             hint = did_you_mean(name, names)
             what = f"effects: no server has a tool {name!r}{hint}"
             raise ConfigurationError("unknown_tool", what, {"tool": name})
@@ -287,7 +302,7 @@ class ServerPlacement:
         return tool_of(
             self._client,
             described,
-            tools.effect_of(self._client.name, name),
+            tools.effect_of(self._client.name, name, described.annotations),
             time_limit=tools.time_limit,
             max_result_bytes=tools.max_result_bytes,
             projection=tools.projection,

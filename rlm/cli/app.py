@@ -13,6 +13,7 @@ import typer
 from rlm.cli.behaviour import behaviour_command
 from rlm.cli.commands import CommandGroup
 from rlm.cli.eval import eval_command, suggest_command
+from rlm.cli.gateway import app as gateway_app
 from rlm.cli.migrate import migrate_command
 from rlm.cli.options import (
     AsJson,
@@ -48,6 +49,7 @@ app = typer.Typer(
 )
 catalog_app = typer.Typer(help="Look at catalog files.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(catalog_app, name="catalog")
+app.add_typer(gateway_app, name="gateway")
 app.add_typer(skills_app, name="skills")
 app.add_typer(trace_app, name="trace")
 

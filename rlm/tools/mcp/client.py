@@ -125,7 +125,7 @@ class MCPClient:
             ConfigurationError: ``mcp_missing``, if the extra is not installed; ``invalid_proxy``, if the environment
                 names an unusable proxy for the server.
         """
-        _check_sdk()
+        check_sdk()
         if isinstance(self._server, HTTPServer):
             proxy_for(self._server.url)
         with self._guard:
@@ -211,6 +211,31 @@ class MCPClient:
         """
         return await self._on_connection(lambda connection: connection.call(tool, arguments, attempts))
 
+    async def acall_whole(
+        self,
+        tool: ServerTool,
+        arguments: Mapping[str, Any],
+        *,
+        attempts: int = 1,
+        meta: Mapping[str, Any] | None = None,
+        progress: Callable[[float, float | None, str | None], Awaitable[None]] | None = None,
+    ) -> Any:
+        """Call a tool and return the server's whole result, for a program that passes it on.
+
+        Args:
+            tool: the tool, as the listing describes it.
+            arguments: a JSON object.
+            attempts: the number of times that the server may get the call.
+            meta: the ``_meta`` of the call.
+            progress: gets progress, total and message; it runs on the connection's own loop.
+
+        Raises:
+            ToolError: as ``acall``, except ``tool_failed``.
+        """
+        return await self._on_connection(
+            lambda connection: connection.call_whole(tool, arguments, attempts, meta, progress)
+        )
+
     async def aprompt(self, name: str, arguments: Mapping[str, str] | None = None) -> tuple[Message, ...]:
         """Return the messages of a prompt that the server filled in. They are third-party text.
 
@@ -261,7 +286,7 @@ class MCPClient:
         return ToolError("not_connected", f"MCP server {self.name!r}: {reason}", {"server": self.name})
 
 
-def _check_sdk() -> None:
+def check_sdk() -> None:
     """Load the SDK in the caller's thread, before a connection's thread uses it.
 
     Raises:

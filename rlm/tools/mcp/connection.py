@@ -89,19 +89,32 @@ class Connection:
     # -- requests ----------------------------------------------------------------------------------
 
     async def call(self, tool: ServerTool, arguments: Mapping[str, Any], attempts: int) -> Any:
+        result = await self.call_whole(tool, arguments, attempts)
+        if result.is_error:
+            reason = self._clean(reason_of(result)) or "it gave no reason"
+            raise self._error("tool_failed", f"{tool.name}: {reason}", tool=tool.unit.id)
+        return value_of(result)
+
+    async def call_whole(
+        self,
+        tool: ServerTool,
+        arguments: Mapping[str, Any],
+        attempts: int,
+        meta: Mapping[str, Any] | None = None,
+        progress: Any = None,
+    ) -> types.CallToolResult:
+        """Call a tool and return the whole result; one with ``is_error`` too."""
+
         async def ask(session: ServerSession) -> Any:
             self._check_current(tool)
-            return await session.call(tool.name, arguments)
+            return await session.call(tool.name, arguments, meta, progress)
 
         result = await self.request(ask, attempts)
         if not isinstance(result, types.CallToolResult):
             raise self._error("input_required", f"{tool.name} asks the user for input, which no run can answer")
-        if result.is_error:
-            reason = self._clean(reason_of(result)) or "it gave no reason"
-            raise self._error("tool_failed", f"{tool.name}: {reason}", tool=tool.unit.id)
-        if tool.output_schema is not None:
+        if tool.output_schema is not None and not result.is_error:
             self._check_result(tool, result.structured_content)
-        return value_of(result)
+        return result
 
     def _check_current(self, tool: ServerTool) -> None:
         now = self.listing.tools.get(tool.name)

@@ -120,17 +120,22 @@ class ServerSession:
 
     # -- requests ----------------------------------------------------------------------------------
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """Send ``tools/call``.
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any] | None = None, progress: Any = None
+    ) -> Any:
+        """Send ``tools/call``. ``meta`` is its ``_meta``; ``progress`` gets the server's reports of progress.
 
         The SDK's own method is not used: it checks the result by a third-party schema with Python's regular
         expressions, in this loop.
         """
-        params = types.CallToolRequestParams(name=name, arguments=dict(arguments))
+        more: dict[str, Any] = {} if not meta else {"_meta": dict(meta)}
+        params = types.CallToolRequestParams(name=name, arguments=dict(arguments), **more)
         request = types.CallToolRequest(params=params)
         self.active_calls += 1
         try:
-            return await self._sdk.send_request(request, CALL_RESULT, request_read_timeout_seconds=CALL_SECONDS)
+            return await self._sdk.send_request(
+                request, CALL_RESULT, request_read_timeout_seconds=CALL_SECONDS, progress_callback=progress
+            )
         finally:
             self.active_calls -= 1
 
