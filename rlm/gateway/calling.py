@@ -25,7 +25,7 @@ Progress = Callable[[float, "float | None", "str | None"], Awaitable[None]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Call:
+class CheckedCall:
     """A checked call: the tool, its arguments, the deed to consent to, and why a consent is needed, if it is."""
 
     tool: Tool
@@ -48,7 +48,7 @@ class Caller:
         self._revision = settings.revision
         self._approved: dict[str, str] = {}
 
-    def check(self, lane: Lane, name: Any, arguments: Any) -> Call:
+    def check(self, lane: Lane, name: Any, arguments: Any) -> CheckedCall:
         """Return the checked call.
 
         Raises:
@@ -70,9 +70,9 @@ class Caller:
         question = "its server changed it since it was approved" if changed else ""
         if not question and self._settings.asks(long_name(id)):
             question = "the host asks for each call"
-        return Call(tool, arguments, deed, question)
+        return CheckedCall(tool, arguments, deed, question)
 
-    def approve(self, call: Call) -> None:
+    def approve(self, call: CheckedCall) -> None:
         """Record that the user approved the present version of a tool."""
         self._approved[call.tool.id] = call.deed.version
 
@@ -86,7 +86,7 @@ class Caller:
         described = client.listing.tools.get(tool.name) if client is not None else None
         return described.digest if described is not None else ""
 
-    async def perform(self, call: Call, meta: Mapping[str, Any] | None, progress: Progress | None) -> Any:
+    async def perform(self, call: CheckedCall, meta: Mapping[str, Any] | None, progress: Progress | None) -> Any:
         """Perform a call, and return the server's whole result, or JSON data of a host's own tool.
 
         Raises:

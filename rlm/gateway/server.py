@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from rlm.errors import RlmError, ToolError
-from rlm.gateway.calling import Call, Caller
+from rlm.gateway.calling import Caller, CheckedCall
 from rlm.gateway.consent import Consents
 from rlm.gateway.finding import Finder
 from rlm.gateway.lanes import Lane
@@ -133,7 +133,7 @@ class ProfileServer:
 
     # -- consent ------------------------------------------------------------------------------------
 
-    async def _ask(self, ctx: Any, params: Any, call: Call) -> types.InputRequiredResult | None:
+    async def _ask(self, ctx: Any, params: Any, call: CheckedCall) -> types.InputRequiredResult | None:
         """Ask the client's user. Return the question for a modern client; None after a consent.
 
         Raises:
@@ -205,7 +205,7 @@ def _text(arguments: Mapping[str, Any], field: str) -> str:
     return value
 
 
-def _question(call: Call) -> str:
+def _question(call: CheckedCall) -> str:
     """Return the question to the user: the tool, its effect, the reason, and the arguments, on one line each."""
     text = json.dumps(call.arguments, ensure_ascii=True)
     more = f"... ({len(text):,} characters in all)" if len(text) > MOST_SHOWN else ""
