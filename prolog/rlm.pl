@@ -5,6 +5,7 @@
 :- use_module(rlm_catalog, []).
 :- use_module(rlm_evidence, []).
 :- use_module(rlm_explain, []).
+:- use_module(rlm_frozen, []).
 :- use_module(rlm_host, []).
 :- use_module(rlm_seal, []).
 :- use_module(rlm_select, []).

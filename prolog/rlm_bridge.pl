@@ -44,11 +44,15 @@ levels) is answered as the error `invalid_reply`: a rule's mistake is an error, 
 
 operation(ping, rlm_bridge:ping).
 operation(load, rlm_load:load_strictly).
+operation(identity, rlm_bridge:engine_identity).
 operation(catalog_create, rlm_catalog:catalog_create).
 operation(catalog_change, rlm_catalog:catalog_change).
 operation(catalog_destroy, rlm_catalog:catalog_destroy).
 operation(catalog_count, rlm_catalog:catalog_count).
 operation(catalog_vectors, rlm_catalog:catalog_vectors).
+operation(catalog_freeze, rlm_frozen:catalog_freeze).
+operation(catalog_thaw, rlm_frozen:catalog_thaw).
+operation(catalog_fill, rlm_frozen:catalog_fill).
 operation(analyse, rlm_select:analyse).
 operation(select, rlm_select:select).
 operation(seal, rlm_seal:seal).
@@ -61,6 +65,10 @@ operation(rules_forget, rlm_host:rules_forget).
 operation(solve, rlm_solve:solve).
 
 ping(Args, Args).
+
+%   engine_identity(+Args, -Reply): the Prolog, so far as binary files depend on it.
+engine_identity(_, _{identity: Text}) :-
+    rlm_load:identity(Text).
 
 		 /*******************************
 		 *           CALLING            *

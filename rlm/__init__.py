@@ -72,6 +72,7 @@ _HOMES = {
     "areplay": "rlm.api.complete",
     "arun_plan": "rlm.api.complete",
     "as_completed": "rlm.api.futures",
+    "awarm": "rlm.compiler.warm",
     "ask": "rlm.api.ask",
     "batch": "rlm.batches.compiles",
     "cancelled": "rlm.tools.cancellation",
@@ -88,6 +89,7 @@ _HOMES = {
     "submit": "rlm.api.futures",
     "tool": "rlm.tools.function",
     "tool_message": "rlm.api.execute",
+    "warm": "rlm.compiler.warm",
 }
 
 _RENAMED = {
@@ -135,6 +137,8 @@ if TYPE_CHECKING:
     from rlm.compiler.compile import compile as compile  # noqa: A004
     from rlm.compiler.session import Session as Session
     from rlm.compiler.view import CompiledContext as CompiledContext
+    from rlm.compiler.warm import awarm as awarm
+    from rlm.compiler.warm import warm as warm
     from rlm.context.context import Context as Context
     from rlm.gateway.gateway import Gateway as Gateway
     from rlm.gateway.settings import GatewaySettings as GatewaySettings

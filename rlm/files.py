@@ -130,6 +130,22 @@ def mapped(path: Name) -> mmap.mmap:
             raise _of(problem, path) from None
 
 
+def held(path: Name) -> tuple[mmap.mmap, int]:
+    """Return the bytes of a plain file, mapped into memory, read-only, and its descriptor, which the caller closes.
+
+    A file that is replaced under its name stays as it was here. One that is cut short in place ends the process at the
+    next access (SIGBUS).
+
+    Raises: as ``opened``; FileError ``unreadable`` for an empty file.
+    """
+    descriptor, _ = _opened(path, None, follow=True)
+    try:
+        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), descriptor
+    except (OSError, ValueError) as problem:
+        os.close(descriptor)
+        raise _of(problem, path) from None
+
+
 def read_stream(stream: BinaryIO, most: int, name: str) -> bytes:
     """Return the bytes of an open stream, such as standard input, to its end. Raises: FileError ``too_large``."""
     found = bytearray()

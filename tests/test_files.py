@@ -299,7 +299,7 @@ def openings(source: str) -> list[tuple[int, str]]:
         name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
         owner = ast.unparse(function.value) if isinstance(function, ast.Attribute) else ""
         bare = not (node.args or node.keywords)
-        if owner == "files" or (bare and name in ("open", "copy")) or "os.devnull" in ast.unparse(node):
+        if owner in ("files", "Catalog") or (bare and name in ("open", "copy")) or "os.devnull" in ast.unparse(node):
             continue
         if name in OPENERS or (name == "load" and owner in ("json", "np", "tomllib", "pickle", "yaml")):
             found.append((node.lineno, ast.unparse(function)))

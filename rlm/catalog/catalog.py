@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from rlm.catalog.frozen_file import FrozenFile, damaged
+from rlm.catalog.frozen_units import FrozenBase, FrozenUnits
 from rlm.catalog.imported import Imported
 from rlm.catalog.relations import check_batch
 from rlm.catalog.store import UnitStore
-from rlm.errors import named, warn
+from rlm.errors import ConfigurationError, EngineError, named, warn
 from rlm.model.arguments import checked_path, mapping, path_of, several
-from rlm.model.snapshot import Snapshot
+from rlm.model.snapshot import Snapshot, with_changes
 from rlm.symbolic.values import JsonValue
 
 if TYPE_CHECKING:
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
     from rlm.skills.limits import SkillPolicy
     from rlm.tools.mcp.client import MCPClient
     from rlm.tools.mcp.config import MCPLimits
+
+
+_OF_THE_CALL = ("timeout", "cancelled", "aborted", "stack_limit", "inference_limit", "stopped", "forked")
+"""Kinds of errors that say nothing about a file."""
 
 
 class Catalog(UnitStore):
@@ -235,10 +241,10 @@ class Catalog(UnitStore):
         with self._lock:
             self._alive()
             plan = placed(library, self._units, self._skill_files, host, replacing=replace)
-            kept = {id: unit for id, unit in self._units.items() if id not in plan.gone}
+            kept = with_changes(self._units, {}, plan.gone)
             changed = check_batch(kept, plan.units, replace=False, allow_missing=False)
             if changed or plan.gone:
-                self._apply({**kept, **{unit.id: unit for unit in changed}})
+                self._apply(changed, plan.gone)
             self._skill_files.update(plan.files)
             return plan.library
 
@@ -256,6 +262,66 @@ class Catalog(UnitStore):
         from rlm.skills.profile import Profile
 
         return self.add(*pinned_units(Profile.of(profile)), replace=replace)
+
+    # -- frozen files --------------------------------------------------------------------------------
+
+    def freeze(self, path: str | Path, *, tokenizer: str = "o200k_base") -> Path:
+        """Write the catalog to a file that ``Catalog.open`` loads fast, and return its path.
+
+        The file has the units, the facts of the rules, the word index, and the token counts of all units. It can be
+        read by the version of the rules and of Prolog that wrote it. Executable tools are not in it.
+
+        Args:
+            path: the file; one that is there is replaced.
+            tokenizer: the name of the tokenizer whose counts go into the file.
+
+        Raises:
+            CatalogError: ``unwritable_file``, ``destroyed``.
+            ConfigurationError: ``unknown_tokenizer``.
+        """
+        place = path_of("path", path)
+        with self._facts.lock:
+            with self._lock:
+                self._alive()
+                snapshot = self.snapshot()
+            self._facts.frozen(snapshot, place, tokenizer)
+        return place
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Return the catalog of a frozen file.
+
+        Units are read when they are needed. The bytes of the file are shared by all processes that open it. The catalog
+        can be changed; the file stays as it is. Open only files that you or your host made: a digest finds damage, not
+        malice.
+
+        Raises:
+            CatalogError: ``unreadable_file``, ``not_frozen``, ``frozen_damaged``, or ``frozen_version`` for a file of
+                another version of the format, the rules or Prolog. The message has the remedy.
+        """
+        file = FrozenFile(path_of("path", path))
+        try:
+            catalog = cls(stemmer=file.table["stemmer"])
+            catalog._thaw(FrozenUnits(FrozenBase(file)), file.table["digest"])
+        except (LookupError, TypeError, ValueError, ConfigurationError, EngineError) as problem:
+            if isinstance(problem, EngineError) and problem.kind in _OF_THE_CALL:
+                raise
+            raise damaged(file.path, f"a section cannot be read ({type(problem).__name__})") from None
+        return catalog
+
+    def _thaw(self, units: FrozenUnits, digest: str) -> None:
+        """Begin with the units of a frozen file, and send them to the rules."""
+        with self._facts.lock:
+            with self._lock:
+                self._units, self._sum, self._revision = units, int(digest, 16), 1
+                snapshot = self.snapshot()
+            self._facts.push(snapshot)
+
+    @property
+    def frozen_file(self) -> FrozenFile | None:
+        """The file below the units. For the compiler only."""
+        units = self._units
+        return units.base.file if isinstance(units, FrozenUnits) else None
 
     # -- for the compiler ---------------------------------------------------------------------------
 

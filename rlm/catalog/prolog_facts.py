@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from rlm.catalog.frozen_units import FrozenUnits
 from rlm.forks import ForkLock
 from rlm.model.facts import said_of
 from rlm.model.snapshot import Snapshot
@@ -46,7 +48,7 @@ class PrologFacts:
         ``args["catalog"]`` is filled in. With ``floor`` (thousandths) the word scores of a large catalog are filled in
         too, counted from the rules' own vectors.
         """
-        self._push(snapshot)
+        self.push(snapshot)
         args = {**args, "catalog": self.handle}
         if floor is not None and len(snapshot.units) >= SCORED_HERE and (self.postings or numpy_is_there()):
             self.postings = self.postings or Postings()
@@ -54,21 +56,25 @@ class PrologFacts:
             return self.postings.call(operation, args, floor)
         return engine().call(operation, args)
 
-    def _push(self, snapshot: Snapshot) -> None:
+    def push(self, snapshot: Snapshot) -> None:
         """Send the rules the changes since the last push. After a failure the copy is built anew."""
         if self._pushed is snapshot.units and self.handle is not None:
             return
-        old, new = self._pushed, snapshot.units
-        fresh = [unit for id, unit in new.items() if old.get(id) is not unit]
+        new = snapshot.units
+        fresh, gone = self._delta(new)
         each, more = _MOST_NUMBERS
-        if self._numbers + len(fresh) > each * len(new) + more:
+        if self.handle is not None and self._numbers + len(fresh) > each * len(new) + more:
             self.forget()
-            old, fresh = {}, [*new.values()]
+            fresh, gone = self._delta(new)
         try:
             if self.handle is None:
-                self.handle = engine().call("catalog_create", {"stemmer": self._stemmer})["catalog"]
+                self._create(new)
+                if isinstance(new, FrozenUnits) and not fresh and not gone:
+                    self._pushed = new
+                    return
+            elif isinstance(new, FrozenUnits):
+                engine().call("catalog_fill", {"catalog": self.handle})
             self._numbers += len(fresh)
-            gone = [id for id, unit in old.items() if new.get(id) is not unit]
             for start in range(0, max(len(fresh), 1), _CHUNK):
                 units = [said_of(unit) for unit in fresh[start : start + _CHUNK]]
                 change: dict[str, JsonValue] = {"catalog": self.handle, "remove": gone, "units": units}
@@ -78,6 +84,46 @@ class PrologFacts:
             self.forget()
             raise
         self._pushed = new
+
+    def _delta(self, new: Mapping[str, Unit]) -> tuple[list[Unit], list[str]]:
+        """Return the units to send, and the ids to remove before. For a new copy that is the whole catalog, or the
+        difference to its frozen file."""
+        old = self._pushed
+        if isinstance(new, FrozenUnits):
+            delta = new.delta(FrozenUnits(new.base) if self.handle is None else old)
+            if delta is not None:
+                return delta
+        fresh = [unit for id, unit in new.items() if old.get(id) is not unit]
+        return fresh, [id for id, unit in old.items() if new.get(id) is not unit]
+
+    def _create(self, new: Mapping[str, Unit]) -> None:
+        """Make the copy: empty, or with the units of the frozen file below ``new``."""
+        self.handle = engine().call("catalog_create", {"stemmer": self._stemmer})["catalog"]
+        if not isinstance(new, FrozenUnits):
+            return
+        file = new.base.file
+        parts = {part: file.part(part) for part in ("facts", "postings", "vectors")}
+        engine().call("catalog_thaw", {"catalog": self.handle, "path": file.readable_path, **parts})
+        self._numbers = file.table["next"] - 1
+        if "numbers" in file:
+            self.postings = Postings(file)
+        if new.above or len(new) < len(new.base.places):
+            engine().call("catalog_fill", {"catalog": self.handle})
+
+    def frozen(self, snapshot: Snapshot, path: Path, tokenizer: str) -> None:
+        """Write a snapshot to a frozen file (``rlm.catalog.freeze``). The caller holds ``lock``."""
+        from rlm.catalog.freeze import arrays_fit, write_frozen
+
+        self.push(snapshot)
+        arrays = None
+        if arrays_fit(len(snapshot.units), SCORED_HERE):
+            arrays = self.postings = self.postings or Postings()
+            arrays.follow(self.handle, snapshot)
+
+        def call(operation: str, args: Mapping[str, JsonValue]) -> Any:
+            return engine().call(operation, {**args, "catalog": self.handle})
+
+        write_frozen(path, snapshot, call, arrays, tokenizer)
 
     def forget(self) -> None:
         """Drop the copy in Prolog. It never waits, because finalizers call it.

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rlm.errors import CatalogError, did_you_mean
+from rlm.model.snapshot import with_changes
 from rlm.model.unit import Unit
 from rlm.tools.schema_problem import schema_problem
 
@@ -38,7 +39,7 @@ def check_batch(
             hint = "stands twice in one batch" if unit.id in changed else "exists; replace=True replaces it"
             findings.append(_finding("duplicate_unit", unit.id, "id", hint))
     findings.extend(found for unit in changed.values() for found in _bad_schema(unit))
-    together = {**known, **changed}
+    together = with_changes(known, changed, ())
     if not allow_missing:
         findings.extend(_unknown_dependencies(changed.values(), together))
     if any(unit.supersedes for unit in changed.values()):

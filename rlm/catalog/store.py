@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,7 +15,7 @@ from rlm.errors import CatalogError, ConfigurationError, did_you_mean
 from rlm.forks import ForkLock
 from rlm.model import html
 from rlm.model.arguments import several
-from rlm.model.snapshot import DIGESTS, Snapshot
+from rlm.model.snapshot import DIGESTS, Snapshot, with_changes
 from rlm.model.unit import Identified, Unit, id_of
 from rlm.model.words import counted
 
@@ -48,7 +48,7 @@ class UnitStore:
             )
         self._stemmer = stemmer
         self._lock = ForkLock()
-        self._units: dict[str, Unit] = {}
+        self._units: Mapping[str, Unit] = {}
         self._skill_files: dict[str, tuple[str, ...]] = {}
         self._executables = Executables()
         self._clients: list[MCPClient] = []
@@ -151,7 +151,7 @@ class UnitStore:
             self._alive()
             changed = check_batch(self._units, units, replace=replace, allow_missing=allow_missing)
             if changed:
-                self._apply({**self._units, **{unit.id: unit for unit in changed}})
+                self._apply(changed)
             return self._revision
 
     def remove(self, *ids: str | Identified) -> int:
@@ -166,7 +166,7 @@ class UnitStore:
             self._alive()
             gone = {self[id].id for id in ids}
             if gone:
-                self._apply({id: unit for id, unit in self._units.items() if id not in gone})
+                self._apply((), gone)
             return self._revision
 
     def exchange(self, gone: Iterable[str | Identified], units: Iterable[Unit], tools: Iterable[Tool] = ()) -> int:
@@ -184,11 +184,11 @@ class UnitStore:
         with self._lock:
             self._alive()
             out = {id_of(unit) for unit in several("gone", gone)}
-            kept = {id: unit for id, unit in self._units.items() if id not in out}
+            kept = with_changes(self._units, {}, out)
             changed = check_batch(kept, several("units", units), replace=True, allow_missing=True)
             self._executables.put(as_tool(tool) for tool in several("tools", tools))
             if changed or len(kept) < len(self._units):
-                self._apply({**kept, **{unit.id: unit for unit in changed}})
+                self._apply(changed, out)
             return self._revision
 
     def changing(self) -> AbstractContextManager[Any]:
@@ -205,18 +205,17 @@ class UnitStore:
             return self._revision
         return self.add(unit.model_copy(update={"available": available}), replace=True, allow_missing=True)
 
-    def _apply(self, units: dict[str, Unit]) -> None:
+    def _apply(self, changed: Iterable[Unit], gone: Collection[str] = ()) -> None:
+        """Remove the units in ``gone``, and add or replace those in ``changed``."""
         before = self._units
+        by_id = {unit.id: unit for unit in changed}
         total = self._sum
-        for id, unit in units.items():
-            old = before.get(id)
-            if old is not unit:
-                total += int(unit.digest, 16) - (int(old.digest, 16) if old else 0)
-        for id, old in before.items():
-            if id not in units:
-                total -= int(old.digest, 16)
-        self._units = units
-        self._executables.keep(units)
+        for id in {*gone, *by_id}:
+            old, new = before.get(id), by_id.get(id)
+            if old is not new:
+                total += (int(new.digest, 16) if new else 0) - (int(old.digest, 16) if old else 0)
+        self._units = with_changes(before, by_id, gone)
+        self._executables.keep(self._units)
         self._sum = total % DIGESTS
         self._revision += 1
         self._views.clear()

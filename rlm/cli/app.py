@@ -304,6 +304,33 @@ def demo(
     run_demo(model if answer else None)
 
 
+@catalog_app.command("freeze")
+@report_errors
+def freeze(
+    files: Annotated[
+        list[Path] | None, typer.Argument(exists=True, dir_okay=False, help="JSON Lines or JSON files of tools.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="OUT", help="The frozen file to write.")] = Path(
+        "catalog.rlmz"
+    ),
+    skills: SkillFolders = None,
+    json_output: AsJson = False,
+) -> None:
+    """Write a catalog to one file that every --catalog loads fast."""
+    from rlm.cli import work
+
+    if not files and not skills:
+        raise typer.BadParameter("give a FILE of tools, or --skills DIR")
+    units = work.freeze(files or (), skills or (), out)
+    if json_output:
+        print_json({"file": str(out), "units": units, "bytes": out.stat().st_size})
+    else:
+        from rlm.cli import show
+        from rlm.model.words import counted
+
+        show.line(f"{out}: {counted(units, 'unit')}, {out.stat().st_size:,} bytes")
+
+
 @catalog_app.command("check")
 @report_errors
 def check(

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from rlm.catalog.catalog import Catalog
-from rlm.cli.work import usable
+from rlm.cli.work import units_of
 from rlm.context.context import Context
 from rlm.errors import ConfigurationError, did_you_mean
 from rlm.files import read_stream
@@ -140,7 +140,7 @@ def catalog_of(tools: Iterable[Tool], files: Iterable[Path], skills: Iterable[Pa
     catalog.add_tools(tools)
     left_out = 0
     for file in files:
-        units = usable(file, {"trust": "host"})
+        units = units_of(file, {"trust": "host"})
         callable_here = [unit for unit in units if unit.id in catalog.units]
         catalog.add(*callable_here, replace=True)
         left_out += len(units) - len(callable_here)

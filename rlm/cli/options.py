@@ -72,7 +72,7 @@ CatalogFiles = Annotated[
         metavar="FILE",
         exists=True,
         dir_okay=False,
-        help="JSON Lines or JSON file of tools; repeatable.",
+        help="JSON Lines or JSON file of tools, or a frozen catalog; repeatable.",
     ),
 ]
 SkillFolders = Annotated[

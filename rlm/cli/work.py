@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rlm.catalog.catalog import Catalog
+from rlm.catalog.frozen_file import is_frozen
 from rlm.catalog.imported import sentence
 from rlm.catalog.imports import read_file, units_of_file
 from rlm.cli.terminal import visible
@@ -52,7 +53,7 @@ def sources_of(files: Iterable[Path] | None, skills: Iterable[Path] | None) -> S
 
 def load(sources: Sources, pins: Iterable[str] | None) -> Catalog:
     """Return a catalog of the files' tools and the folders' skills; the units of ``pins`` are pinned."""
-    catalog = Catalog(unit for file in sources.files for unit in usable(file, {}))
+    catalog = started(sources.files)
     for folder in sources.skills:
         refused = catalog.add_skills(folder).refused
         if refused:
@@ -61,6 +62,30 @@ def load(sources: Sources, pins: Iterable[str] | None) -> Catalog:
     pinned = [catalog[id_among(id, catalog.units)].model_copy(update=always) for id in sorted(set(pins or ()))]
     catalog.add(*pinned, replace=True)
     return catalog
+
+
+def started(files: Iterable[Path]) -> Catalog:
+    """Return a catalog of the files. The first frozen file is opened; the units of all others are added to it.
+
+    Raises: CatalogError, as ``Catalog.open`` and ``usable``.
+    """
+    rest = list(files)
+    first = next((file for file in rest if is_frozen(file)), None)
+    if first is None:
+        return Catalog(unit for file in rest for unit in usable(file, {}))
+    catalog = Catalog.open(first)
+    rest.remove(first)
+    for file in rest:
+        catalog.add(*units_of(file, {}))
+    return catalog
+
+
+def units_of(file: Path, host: Mapping[str, Any]) -> list[Unit]:
+    """Return the units of a file of tools, frozen or not; ``host`` are fields that are set on all of them."""
+    if not is_frozen(file):
+        return usable(file, host)
+    with Catalog.open(file) as frozen:
+        return [unit.model_copy(update=host) if host else unit for unit in frozen]
 
 
 def usable(file: Path, host: Mapping[str, Any]) -> list[Unit]:
@@ -182,3 +207,10 @@ def prompt(session: Path) -> int:
 
     repl.open_session(session)
     return repl.prompt()
+
+
+def freeze(files: Iterable[Path], skills: Iterable[Path], out: Path) -> int:
+    """Write a frozen catalog of these files and skills, and return the number of its units."""
+    with load(Sources(tuple(files), tuple(skills)), ()) as catalog:
+        catalog.freeze(out)
+        return len(catalog)

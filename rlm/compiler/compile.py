@@ -19,7 +19,8 @@ from rlm.compiler.pack_selection import pack_selection
 from rlm.compiler.projection import CompileMaterial
 from rlm.compiler.render import Shown
 from rlm.compiler.rules import TEXT, Reach
-from rlm.compiler.tokens.token_counter import counter
+from rlm.compiler.tokens.known_counts import known_counts
+from rlm.compiler.tokens.token_counter import counter, counter_for_later
 from rlm.compiler.unmatched import nothing_granted
 from rlm.compiler.view import CompiledContext
 from rlm.errors import BudgetError, CompileError, ConfigurationError, did_you_mean, warn
@@ -259,8 +260,15 @@ def _compiled(material: CompileMaterial) -> CompiledContext:
     )
     clock.stage("select")
     if material.pack:
-        count = counter(policy.tokenizer)
-        shown, dropped, ledger = pack_selection(snapshot, selection, turn, policy, count, reach=reach)
+        frozen = material.catalog.frozen_file
+        if frozen is None:
+            count = counter(policy.tokenizer)
+        else:
+            count = counter_for_later(policy.tokenizer)
+            count.learn(known_counts(frozen))
+        shown, dropped, ledger = pack_selection(
+            snapshot, selection, turn, policy, count, reach=reach, bounding=frozen is not None
+        )
         clock.stage("pack")
         text = render.texts(shown)
         clock.stage("render")

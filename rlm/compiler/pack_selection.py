@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 
 from rlm.compiler import render
 from rlm.compiler.charges import priced
@@ -38,9 +39,19 @@ _blocks: dict[tuple[str, bool, Reach], Blocks] = {}
 
 
 def pack_selection(
-    snapshot: Snapshot, selection: Selection, turn: CompileInput, policy: Policy, count: TokenCounter, *, reach: Reach
+    snapshot: Snapshot,
+    selection: Selection,
+    turn: CompileInput,
+    policy: Policy,
+    count: TokenCounter,
+    *,
+    reach: Reach,
+    bounding: bool = False,
 ) -> tuple[tuple[Shown, ...], dict[str, tuple[int, int]], TokenLedger]:
     """Pack the chosen units into the budget of the policy.
+
+    Args:
+        bounding: whether the bytes of the turn's text may stand for its tokens while they prove that all fits.
 
     Returns:
         The units that fit with their forms, in the order of rendering. The dropped ids, each with its price and the
@@ -53,14 +64,20 @@ def pack_selection(
     messages = render.conversation(turn)
     prices = [priced(message) for message in messages]
     media = sum(tokens for _, tokens in prices)
-    task = sum(count.count(text) for text, _ in prices) + media
     framing = render.REPLY_FRAMING + render.MESSAGE_FRAMING * (len(messages) + 2)
     wire_names = snapshot.wire_names.keeping(dict(turn.names))
     callable_ids = [one.id for one in selection.chosen if snapshot.units[one.id].kind in CALLABLE]
     notes = dict(turn.notes)
     names = {id: (wire_names.of(id), notes.get(id, "")) for id in callable_ids}
-    packer = _Packer(snapshot, selection, blocks, names, count, fixed=task + framing, limit=policy.limit)
-    shown, dropped, headings = packer.packed()
+    packer = _Packer(snapshot, selection, blocks, names, count, limit=policy.limit)
+    bounds = [count.bound(text) for text, _ in prices] if bounding else []
+    task = sum(tokens for tokens, _ in bounds) + media
+    whole = packer.whole(task + framing) if bounds else None
+    bounded = whole is not None and not count.loaded and not all(is_count for _, is_count in bounds)
+    if whole is None or (count.loaded and bounding):
+        task = sum(count.count(text) for text, _ in prices) + media
+        whole = packer.packed(task + framing)
+    shown, dropped, headings = whole
     spent = dict.fromkeys(PackingClass, 0)
     for item in shown:
         spent[item.packing_class] += item.block.tokens
@@ -72,6 +89,7 @@ def pack_selection(
         limit=policy.limit,
         tokenizer=count.name,
         exact=count.exact and not media,
+        bounded=bounded,
         **{packing_class.value: tokens for packing_class, tokens in spent.items()},
     )
     return render.in_order(shown, turn.retained), dropped, ledger
@@ -85,6 +103,10 @@ def blocks_for(count: TokenCounter, reach: Reach) -> Blocks:
     return _blocks[key]
 
 
+Packed = tuple[list[Shown], dict[str, tuple[int, int]], int]
+"""The shown units, the dropped ids with price and free tokens, and the tokens of the headings."""
+
+
 class _Packer:
     """Packs units and pays only for the headings in use. Which headings are in use depends on the units that fit."""
 
@@ -96,22 +118,37 @@ class _Packer:
         names: Mapping[str, tuple[str, str]],
         count: TokenCounter,
         *,
-        fixed: int,
         limit: int,
     ) -> None:
         self._snapshot, self._chosen, self._blocks, self._names = snapshot, selection.chosen, blocks, names
         self._count, self._yielding = count, selection.yielding
-        self._fixed, self._limit = fixed, limit
+        self._fixed, self._limit = 0, limit
         self._blocks_of: dict[str, tuple[Block, ...]] = {}
         self._items: list[Item] = []
 
-    def packed(self) -> tuple[list[Shown], dict[str, tuple[int, int]], int]:
-        """Return the shown units, the dropped ids with price and free tokens, and the tokens of the headings."""
-        whole = [self._shown(one, self._blocks.full(*self._named(one))) for one in self._chosen]
+    def whole(self, fixed: int) -> Packed | None:
+        """Return all units in full; None if they do not fit beside ``fixed`` tokens."""
+        headings = set(render.texts(self._whole).headings)
+        tokens = self._tokens(headings)
+        spent = fixed + tokens + sum(item.block.tokens for item in self._whole)
+        return (self._whole, {}, tokens) if spent <= self._limit else None
+
+    @cached_property
+    def _whole(self) -> list[Shown]:
+        return [self._shown(one, self._blocks.full(*self._named(one))) for one in self._chosen]
+
+    def packed(self, fixed: int) -> Packed:
+        """Return the shown units, the dropped ids with price and free tokens, and the tokens of the headings.
+
+        Args:
+            fixed: the tokens of the turn and its framing.
+        """
+        self._fixed = fixed
+        all_units = self.whole(fixed)
+        if all_units is not None:
+            return all_units
+        whole = self._whole
         headings = set(render.texts(whole).headings)
-        spent = self._fixed + self._tokens(headings) + sum(item.block.tokens for item in whole)
-        if spent <= self._limit:
-            return whole, {}, self._tokens(headings)
         weights = _weights(self._chosen, self._yielding)
         self._blocks_of = {one.id: self._blocks.of(*self._named(one)) for one in self._chosen}
         self._items = [_item(one, self._blocks_of[one.id], weights[one.id]) for one in self._chosen]

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from rlm.errors import did_you_mean
 from rlm.model.policy import Policy, covers
-from rlm.model.unit import CALLABLE, Trust, Unit
+from rlm.model.snapshot import StoredUnits, needed_capabilities
+from rlm.model.unit import Unit
 
 HINTS = 3
 """The number of patterns for which to search the closest id: each search compares all ids."""
@@ -17,7 +18,7 @@ HINTS = 3
 
 def unmatched(policy: Policy, units: Mapping[str, Unit]) -> tuple[str, ...]:
     """Return a sentence for each pattern without a wildcard that matches nothing, in a fixed order."""
-    capabilities = {unit.capability for unit in units.values() if unit.capability is not None}
+    capabilities = {capability for capability, _ in needed_capabilities(units)}
     sentences: list[str] = []
     for field, pattern, known, what in _patterns(policy, set(units), capabilities):
         if pattern not in known:
@@ -37,18 +38,16 @@ def nothing_granted(policy: Policy, units: Mapping[str, Unit]) -> str | None:
     patterns = policy.capabilities
     if patterns is not None and not patterns:
         return None
+    if patterns is None and isinstance(units, StoredUnits) and not units.has_imported:
+        return None
     needed: dict[str, None] = {}
     imported: dict[str, None] = {}
-    for unit in units.values():
-        if unit.capability is None:
-            continue
-        if patterns is not None and (
-            unit.capability in patterns or any(covers(each, unit.capability) for each in patterns)
-        ):
+    for capability, is_imported in needed_capabilities(units):
+        if patterns is not None and (capability in patterns or any(covers(each, capability) for each in patterns)):
             return None
-        needed[unit.capability] = None
-        if unit.trust is Trust.STRANGER and unit.kind in CALLABLE:
-            imported[unit.capability] = None
+        needed[capability] = None
+        if is_imported:
+            imported[capability] = None
     if not needed or (patterns is None and not imported):
         return None
     kinds = sorted({f"{capability.partition(':')[0]}:*" for capability in needed})

@@ -14,6 +14,9 @@ class TokenLedger(Noun):
     where every stage but ``framing`` is the tokenizer's own count of the text that is sent; native tool arrays and
     framing are always estimates, on the high side. Of a message in a provider's own form the JSON is counted; images,
     documents and sounds are estimated, and the ledger is not exact then.
+
+    Where ``bounded`` is true, ``task`` is the most that it can be: the bytes of its text. That proved that all fits, so
+    no vocabulary was loaded to count it.
     """
 
     task: int = 0
@@ -27,6 +30,7 @@ class TokenLedger(Noun):
     limit: int = 0
     tokenizer: str = ""
     exact: bool = True
+    bounded: bool = False
 
     def __repr__(self) -> str:
         return f"<TokenLedger: {self.total:,} of {self.limit:,} tokens{'' if self.exact else ', estimated'}>"

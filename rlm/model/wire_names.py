@@ -66,6 +66,26 @@ class WireNames:
         return self._counts[name] + (0 if self._below is None else self._below._count(name))
 
 
+class StoredWireNames(WireNames):
+    """The wire names of tools that are known to be there, from the names that several of them could have.
+
+    Args:
+        shared: the names that more than one tool could have, each with the number of these tools.
+    """
+
+    def __init__(self, shared: Mapping[str, int]) -> None:
+        super().__init__(())
+        self._shared = shared
+
+    def _count(self, name: str) -> int:
+        return self._shared.get(name, 1)
+
+
+def shared_names(ids: Iterable[str]) -> dict[str, int]:
+    """Return the names that more than one of these tools could have, each with the number of these tools."""
+    return {name: count for name, count in WireNames(ids)._counts.items() if count > 1}
+
+
 def own_name(id: str) -> str:
     """Return the name that a tool without a server always keeps, or an empty text."""
     kind, _, path = id.partition(":")

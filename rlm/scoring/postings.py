@@ -7,7 +7,6 @@ integers, for all possible candidates. The rules then decide which units are can
 from __future__ import annotations
 
 import importlib.util
-import math
 from array import array
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -15,29 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from rlm.model.facts import origin_of
 from rlm.model.snapshot import Snapshot
+from rlm.scoring.frozen_postings import FrozenPostings, Sections
+from rlm.scoring.scored import (
+    NEED_SHARE,
+    Intent,
+    Scored,
+)
 from rlm.symbolic.engine import engine
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-LEAST_RARITY = 150
-"""As ``rlm_index:least_rarity/1``; a test compares this and all the following numbers with the rules."""
-
-SYNONYM_FACTORS = {"known": 350, "unknown": 550}
-"""As ``rlm_index:synonym_factor/2``."""
-
-KNOWN_LEAST = 2
-"""As ``rlm_index:known_least/1``."""
-
-NEED_SHARE = 400
-"""As ``rlm_evidence:need_share/1``."""
-
-SYNONYM_RARITY = 400
-"""As ``rlm_index:synonym_rarity/1``."""
-
-INTENT_LEAST = 2_000
-"""As ``rlm_evidence:intent_least/1``."""
 
 _SENT_OF_INTENT = 8
 """The number of units that are sent to the rules for each part of a text."""
@@ -58,11 +45,17 @@ def numpy_is_there() -> bool:
 
 
 class Postings:
-    """The units of each term with their weights, by the rules' numbers for units."""
+    """The units of each term with their weights, by the rules' numbers for units.
 
-    def __init__(self) -> None:
+    Args:
+        frozen: arrays that were written by ``to_sections``, mapped into memory; later units are kept beside them.
+    """
+
+    def __init__(self, frozen: Sections | None = None) -> None:
         self._followed: Snapshot | None = None
         self._start()
+        if frozen is not None:
+            self._thaw(frozen)
 
     def _start(self) -> None:
         self._units: dict[str, array[int]] = {}
@@ -74,6 +67,57 @@ class Postings:
         self._dead: list[int] = []
         self._next = 1
         self._registered: NDArray[np.bool_] | None = None
+        self._frozen: FrozenPostings | None = None
+
+    def _thaw(self, frozen: Sections) -> None:
+        import numpy as np
+
+        self._frozen = FrozenPostings(frozen)
+        self._names = frozen.table["origins"]
+        self._origins = {name: place for place, name in enumerate(self._names)}
+        self._origin_of = array("i", bytes(frozen.section("origin_of")))
+        numbers = np.frombuffer(frozen.section("numbers"), dtype=np.int32).tolist()
+        self._numbers = dict(zip(frozen.lines("ids"), numbers, strict=True))
+        self._next = frozen.table["next"]
+
+    def to_sections(self, ids: Sequence[str]) -> tuple[dict[str, bytes], list[str]]:
+        """Return the arrays as sections of a frozen file, and the names of the origins.
+
+        Args:
+            ids: the units in the order of the file.
+        """
+        terms = sorted({*self._units, *(self._frozen.places if self._frozen else ())})
+        starts, units, weights = array("q", [0]), bytearray(), bytearray()
+        for term in terms:
+            posted = self.posted(term)
+            assert posted is not None
+            units += posted[0].tobytes()
+            weights += posted[1].tobytes()
+            starts.append(len(units) // 4)
+        return {
+            "numbers": array("i", [self._numbers[id] for id in ids]).tobytes(),
+            "origin_of": self._origin_of.tobytes(),
+            "terms": "\n".join(terms).encode(),
+            "term_starts": starts.tobytes(),
+            "term_units": bytes(units),
+            "term_weights": bytes(weights),
+        }, self._names
+
+    def posted(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
+        """Return the numbers of the units that have a term, and its weight in each; None where no unit has it."""
+        import numpy as np
+
+        below = self._frozen.posted(term) if self._frozen else None
+        if term not in self._units:
+            return below
+        units = np.frombuffer(self._units[term], dtype=np.int32)
+        weights = np.frombuffer(self._weights[term], dtype=np.int32)
+        return (units, weights) if below is None else (np.append(below[0], units), np.append(below[1], weights))
+
+    @property
+    def size(self) -> int:
+        """The next number of a unit: arrays over all units have this length."""
+        return self._next
 
     def follow(self, handle: int | None, snapshot: Snapshot) -> None:
         """Read the vectors of new units from the rules, which already hold ``snapshot``."""
@@ -189,8 +233,9 @@ class Postings:
         origins = np.frombuffer(self._origin_of, dtype=np.int32)
         counts = np.zeros(len(self._origins), dtype=np.int64)
         for term in terms:
-            if term in self._units:
-                units = np.frombuffer(self._units[term], dtype=np.int32)
+            posted = self.posted(term)
+            if posted is not None:
+                units = posted[0]
                 counts += np.bincount(origins[units[shown[units]]], minlength=len(counts))
         counts[0] = 0
         most = int(counts.max())
@@ -217,16 +262,16 @@ class Words:
         self._shown = shown
         self._views: dict[View, Words] = {}
         self._watch = analysis["watch"]
-        self._text = _Scored(postings, analysis["text"], *masks)
-        self._needs = [_Scored(postings, terms, *masks) for terms in analysis["needs"]]
-        self._history = [_Scored(postings, terms, *masks) for terms in analysis["history"]]
+        self._text = Scored(postings, analysis["text"], *masks)
+        self._needs = [Scored(postings, terms, *masks) for terms in analysis["needs"]]
+        self._history = [Scored(postings, terms, *masks) for terms in analysis["history"]]
         self.reach = self._text.scores.copy()
         for scored in self._needs:
             self.reach += scored.scores
         for scored, factor in zip(self._history, analysis["factors"], strict=True):
             self.reach += scored.scores * factor // 1000
         self._parts = analysis["intents"]
-        self._intents: list[_Intent] | None = None
+        self._intents: list[Intent] | None = None
 
     def count(self, views: Iterable[Sequence[str]]) -> None:
         """Add the scores in these subsets, each given as a ``View``."""
@@ -289,124 +334,3 @@ class Words:
             "needs": [scored.plain(kept) for scored in self._needs],
             "history": [scored.plain(kept) for scored in self._history],
         }
-
-
-class _Scored:
-    """The scores of one text over all units."""
-
-    def __init__(
-        self, postings: Postings, terms: list[list[Any]], alive: NDArray[np.bool_] | None, shown: NDArray[np.bool_]
-    ) -> None:
-        import numpy as np
-
-        self.terms: list[str] = []
-        self.rarities: list[int] = []
-        self.words: list[str] = []
-        self.scores = np.zeros(postings._next, dtype=np.int64)
-        self._shares: dict[str, list[tuple[NDArray[np.int32], NDArray[np.int64]]]] = {}
-        self._best: dict[str, NDArray[np.int64]] = {}
-        self._size = int(np.count_nonzero(shown))
-        self._alive, self._shown = alive, shown
-        for word, factor, synonyms in zip(*terms, strict=True):
-            units = self._count(postings, word, word, 1000 * factor, LEAST_RARITY)
-            share = SYNONYM_FACTORS["known" if units >= KNOWN_LEAST else "unknown"]
-            for term in synonyms:
-                self._count(postings, word, term, share * factor, SYNONYM_RARITY)
-            self._add(self.scores, word)
-
-    def _count(self, postings: Postings, word: str, term: str, factor: int, least: int) -> int:
-        """Add the score of one term for a word in each unit; return the number of these units that can be shown."""
-        import numpy as np
-
-        if term not in postings._units:
-            return 0
-        units = np.frombuffer(postings._units[term], dtype=np.int32)
-        weights = np.frombuffer(postings._weights[term], dtype=np.int32)
-        if self._alive is not None:
-            alive = self._alive[units]
-            units, weights = units[alive], weights[alive]
-        if not len(units):
-            return 0
-        known = int(np.count_nonzero(self._shown[units]))
-        rare = rarity(self._size, max(1, known))
-        if rare < least:
-            return known
-        weight = rare * factor // 1_000_000
-        self.terms.append(term)
-        self.rarities.append(weight)
-        self.words.append(word)
-        self._shares.setdefault(word, []).append((units, weight * weights.astype(np.int64) // 1000))
-        return known
-
-    def _add(self, scores: NDArray[np.int64], word: str) -> None:
-        """Add the scores of a word. Of several terms for it in a unit only the best counts."""
-        import numpy as np
-
-        shares = self._shares.get(word, ())
-        if len(shares) == 1:
-            units, share = shares[0]
-            scores[units] += share
-        elif shares:
-            best = self._best.get(word)
-            if best is None:
-                best = self._best[word] = np.zeros_like(scores)
-                for units, share in shares:
-                    best[units] = np.maximum(best[units], share)
-            scores += best
-
-    def intent(self, part: str, words: list[str], floor: int) -> _Intent:
-        """Return the scores of the words of one part of the text."""
-        import numpy as np
-
-        scores = np.zeros_like(self.scores)
-        for word in words:
-            self._add(scores, word)
-        scores[scores < max(INTENT_LEAST, floor)] = 0
-        return _Intent(part, scores)
-
-    def plain(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
-        import numpy as np
-
-        numbers = np.nonzero(kept & (self.scores > 0))[0]
-        return {
-            "terms": self.terms,
-            "rarities": self.rarities,
-            "words": self.words,
-            "numbers": numbers.tolist(),
-            "scores": self.scores[numbers].tolist(),
-        }
-
-
-class _Intent:
-    """The scores of one part of a text in the units with enough of them."""
-
-    def __init__(self, part: str, scores: NDArray[np.int64]) -> None:
-        self._part = part
-        self._scores = scores
-
-    def first(self, most: int) -> NDArray[np.bool_]:
-        """Return the mask of the best units, and of those that tie with the last of them."""
-        import numpy as np
-
-        some = self._scores[self._scores > 0]
-        last = int(np.partition(some, -most)[-most]) if len(some) > most else 1
-        mask: NDArray[np.bool_] = self._scores >= last
-        return mask
-
-    def plain(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
-        import numpy as np
-
-        numbers = np.nonzero(kept & (self._scores > 0))[0]
-        left_out = self._scores[~kept]
-        return {
-            "part": self._part,
-            "rest": int(left_out.max()) if len(left_out) else 0,
-            "numbers": numbers.tolist(),
-            "scores": self._scores[numbers].tolist(),
-        }
-
-
-def rarity(size: int, frequency: int) -> int:
-    """Return the rarity of a term in thousandths, as ``rlm_index:rarity/3``; a test compares the two."""
-    rare = math.log(1 + (size - frequency + 0.5) / (frequency + 0.5)) / math.log(1 + (size - 0.5) / 1.5)
-    return math.floor(1000 * rare + 0.5)

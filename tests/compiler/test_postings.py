@@ -12,7 +12,7 @@ import pytest
 import rlm
 from rlm.catalog import prolog_facts
 from rlm.errors import CompileError
-from rlm.scoring import postings
+from rlm.scoring import postings, scored
 from rlm.symbolic.engine import engine
 from tests.compiler.blocks import tool
 from tests.laws.generate import seeded_cases
@@ -295,15 +295,15 @@ def test_rarity_is_the_same_number_on_both_sides() -> None:
         size = choose.randint(1, 200_000)
         pairs.append([size, choose.randint(1, size)])
     ruled = engine().call("probe_rarities", pairs)
-    assert ruled == [postings.rarity(size, frequency) for size, frequency in pairs]
+    assert ruled == [scored.rarity(size, frequency) for size, frequency in pairs]
     assert max(ruled) == 1000
     assert engine().call("probe_constants") == [
-        postings.LEAST_RARITY,
-        *postings.SYNONYM_FACTORS.values(),
-        postings.KNOWN_LEAST,
-        postings.SYNONYM_RARITY,
-        postings.INTENT_LEAST,
-        postings.NEED_SHARE,
+        scored.LEAST_RARITY,
+        *scored.SYNONYM_FACTORS.values(),
+        scored.KNOWN_LEAST,
+        scored.SYNONYM_RARITY,
+        scored.INTENT_LEAST,
+        scored.NEED_SHARE,
     ]
 
 

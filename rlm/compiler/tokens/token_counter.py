@@ -1,7 +1,8 @@
 """Counts of tokens.
 
 Counts are a tokenizer's own where its vocabulary is on this machine, and otherwise an estimate on the high side:
-``TokenCounter.exact`` says which. Nothing is loaded before the first call of ``counter``.
+``TokenCounter.exact`` says which. A vocabulary takes about 0.2 s to load, so it is loaded at the first text whose count
+is not known from a frozen catalog.
 
 Blocks that are ``additive`` have, one after the other, as many tokens as one by one.
 """
@@ -10,7 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import weakref
 from collections.abc import Callable
+from typing import Protocol
 
 from rlm.errors import ConfigurationError, did_you_mean
 from rlm.forks import ForkLock
@@ -28,16 +31,40 @@ _counters: dict[str, TokenCounter] = {}
 _lock = ForkLock()
 
 
+class Known(Protocol):
+    """Counts of known texts (``rlm.compiler.tokens.known_counts``)."""
+
+    name: str
+    exact: bool
+
+    def find(self, text: str) -> int | None: ...
+
+
 class TokenCounter:
     """Counts tokens, and remembers the counts of the texts it saw last. Safe in any number of threads.
 
     ``name`` is the tokenizer's; ``exact`` is false where counts are estimated; ``source`` says where its
     vocabulary was found.
+
+    Args:
+        measure: counts the tokens of a text; None if ``load`` brings it.
+        load: loads the vocabulary, and returns ``measure``, ``exact`` and ``source``. It is called once.
     """
 
-    def __init__(self, name: str, measure: Callable[[str], int], *, exact: bool, source: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        measure: Callable[[str], int] | None,
+        *,
+        exact: bool,
+        source: str,
+        load: Callable[[], tuple[Callable[[str], int], bool, str]] | None = None,
+    ) -> None:
         self.name, self.exact, self.source = name, exact, source
         self._measure = measure
+        self._load = load
+        self._loading = ForkLock()
+        self._known: weakref.WeakSet[Known] = weakref.WeakSet()
         # Two generations make a cheap LRU: what is used moves to the young one, and when that is full the
         # old one is forgotten. Single dict operations need no lock.
         self._young: dict[str | bytes, int] = {}
@@ -54,9 +81,43 @@ class TokenCounter:
         if known is None:
             known = self._old.get(key)
             if known is None:
-                known = self._measure(text)
+                known = self._found(text)
+                if known is None:
+                    known = self.load()(text)
             self._remember(key, known)
         return known
+
+    @property
+    def loaded(self) -> bool:
+        """Whether any text can be counted without loading a vocabulary first."""
+        return self._measure is not None
+
+    def load(self) -> Callable[[str], int]:
+        """Load the vocabulary, unless it is loaded, and return what counts a text."""
+        with self._loading:
+            if self._measure is None:
+                assert self._load is not None
+                measure, self.exact, self.source = self._load()
+                self._measure = measure
+            return self._measure
+
+    def learn(self, known: Known) -> None:
+        """Take the counts of known texts from ``known`` for as long as it lives, if they are counts of this kind."""
+        if (known.name, known.exact) == (self.name, self.exact):
+            self._known.add(known)
+
+    def bound(self, text: str) -> tuple[int, bool]:
+        """Return the tokens of a text, or the most that it can have, and whether it is the count.
+
+        Without the vocabulary, the most is the number of bytes: a token has at least one.
+        """
+        if self.loaded:
+            return self.count(text), True
+        known = self._found(text)
+        return (len(text.encode("utf-8", "surrogatepass")), False) if known is None else (known, True)
+
+    def _found(self, text: str) -> int | None:
+        return next((count for known in self._known if (count := known.find(text)) is not None), None)
 
     def _remember(self, key: str | bytes, count: int) -> None:
         self._young[key] = count
@@ -68,7 +129,21 @@ class TokenCounter:
 
 
 def counter(name: str = "o200k_base") -> TokenCounter:
-    """The counter of a tokenizer, one per process.
+    """The counter of a tokenizer, one per process, with its vocabulary loaded.
+
+    Raises:
+        ConfigurationError: ``unknown_tokenizer``.
+    """
+    known = counter_for_later(name)
+    if not known.loaded:
+        known.load()
+    return known
+
+
+def counter_for_later(name: str) -> TokenCounter:
+    """The counter of a tokenizer, whose vocabulary is loaded at the first text with an unknown count.
+
+    Until then ``exact`` rests on the names of files: whether the vocabulary is sound is only known when it is loaded.
 
     Raises:
         ConfigurationError: ``unknown_tokenizer``.
@@ -78,7 +153,7 @@ def counter(name: str = "o200k_base") -> TokenCounter:
         with _lock:
             known = _counters.get(name)
             if known is None:
-                known = _counters[name] = _made(name)
+                known = _counters[name] = _later(name)
     return known
 
 
@@ -94,13 +169,18 @@ def additive(block: str) -> bool:
 
 
 def _made(name: str) -> TokenCounter:
-    from rlm.compiler.tokens.estimate import estimate
-    from rlm.compiler.tokens.vocabulary import VOCABULARIES, exact
+    made = _later(name)
+    made.load()
+    return made
+
+
+def _later(name: str) -> TokenCounter:
+    from rlm.compiler.tokens.vocabulary import VOCABULARIES, likely_source
 
     if name in VOCABULARIES:
-        found = exact(VOCABULARIES[name])
-        if found is not None:
-            return TokenCounter(name, found.count, exact=True, source=found.source)
+        source = likely_source(VOCABULARIES[name])
+        if source is not None:
+            return TokenCounter(name, None, exact=True, source=source, load=lambda: _loaded(name))
     elif name != ESTIMATE:
         known = [*VOCABULARIES, ESTIMATE]
         raise ConfigurationError(
@@ -108,7 +188,18 @@ def _made(name: str) -> TokenCounter:
             f"no tokenizer is called {name!r}: one of {', '.join(known)}{did_you_mean(name, known)}",
             {"field": "tokenizer", "given": name, "known": known},
         )
+    from rlm.compiler.tokens.estimate import estimate
+
     return TokenCounter(name, estimate, exact=False, source=ESTIMATE)
+
+
+def _loaded(name: str) -> tuple[Callable[[str], int], bool, str]:
+    """Load a vocabulary; where its file turns out to be damaged, counts are estimates."""
+    from rlm.compiler.tokens.estimate import estimate
+    from rlm.compiler.tokens.vocabulary import VOCABULARIES, exact
+
+    found = exact(VOCABULARIES[name])
+    return (estimate, False, ESTIMATE) if found is None else (found.count, True, found.source)
 
 
 def _digest(text: str) -> bytes:

@@ -143,6 +143,17 @@ def source_of(vocabulary: Vocabulary) -> str | None:
     return next((source for source, _ in _right(vocabulary)), None)
 
 
+def likely_source(vocabulary: Vocabulary) -> str | None:
+    """Return the place of the vocabulary, or None, by the names of files alone: a damaged file is not found out."""
+    if importlib.util.find_spec("tiktoken") is None:
+        return None
+    cached = _tiktoken_cache(vocabulary.url)
+    if cached is not None and cached.is_file():
+        return "tiktoken's cache"
+    places = _package_folders("bpe_openai")
+    return "bpe-openai" if any((place / f"data/{vocabulary.name}.tiktoken.gz").is_file() for place in places) else None
+
+
 def _ranks(data: bytes) -> dict[bytes, int]:
     """Return the tokens of a verified file: one a line in Base64, with its rank, which is the number of the line."""
     return {binascii.a2b_base64(line.partition(b" ")[0]): rank for rank, line in enumerate(io.BytesIO(data))}
@@ -181,13 +192,17 @@ def _tiktoken_cache(url: str) -> Path | None:
 
 def _package_data(package: str, path: str) -> bytes | None:
     """A data file of an installed package, without running the package's code."""
-    try:
-        spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        return None
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
+    for folder in _package_folders(package):
         try:
-            return files.read(Path(folder) / path, MOST_BYTES)
+            return files.read(folder / path, MOST_BYTES)
         except FileError:
             continue
     return None
+
+
+def _package_folders(package: str) -> list[Path]:
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return []
+    return [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
