@@ -198,6 +198,7 @@ DOORS: dict[str, Door] = {
     "submit, pool": door(lambda **given: rlm.submit("x", model=model(), **given), "pool", 5, ODD),
     "Pool, running": door(rlm.Pool, "running", None, "2", 0, True),
     "gather": Door(lambda future: on_a_loop(lambda: rlm.gather(future)), "future", (None, 5, ODD)),
+    "warm": Door(lambda name: rlm.warm(tokenizer=name), "tokenizer", (None, 5, "none")),
     "as_completed": Door(lambda futures: on_a_loop(lambda: rlm.as_completed(futures)), "future", (None, 5, [5])),
     "chat": Door(lambda messages: rlm.chat(messages), "messages", (5, "x")),
     # tools

@@ -13,9 +13,7 @@ PUBLIC = {
         MCPLimits
         MCPTools Message Mode PackingClass Pin Policy Pool Preselected Profile Reason Registry
         Representation ResultForm Sensor Session State SubagentTimeouts TokenLedger Tool ToolOutcome
-        ToolRequest Trigger Trust Unit __version__ aask achat acompile acomplete acomplete_batch aexecute areplay arun_plan
-        as_completed ask batch cancelled chat compile complete complete_batch errors execute gather load_mcp_config replay run_plan
-        subagent_tool submit tool tool_message
+        ToolRequest Trigger Trust Unit __version__ aask achat acompile acomplete acomplete_batch aexecute areplay arun_plan as_completed ask awarm batch cancelled chat compile complete complete_batch errors execute gather load_mcp_config replay run_plan subagent_tool submit tool tool_message warm
     """,
     "rlm.behaviour": """
         FIXTURES Fixture Report RunSummary Trial TrialRow behave unasked

@@ -328,7 +328,7 @@ def freeze(
         from rlm.cli import show
         from rlm.model.words import counted
 
-        show.line(f"{out}: {counted(units, 'unit')}, {out.stat().st_size:,} bytes")
+        show.line(f"{out}: {counted(units, 'unit')}")
 
 
 @catalog_app.command("check")

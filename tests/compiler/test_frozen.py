@@ -248,10 +248,10 @@ def test_a_foreign_file_is_refused(file: Path) -> None:
 BOUNDED = """
 import json, sys
 import rlm
-from rlm.compiler.tokens import counter
+from rlm.compiler.tokens.token_counter import counter_for_later
 catalog = rlm.Catalog.open(sys.argv[1])
 view = rlm.compile(catalog, sys.argv[2], policy=rlm.Policy(budget=int(sys.argv[3])))
-print(json.dumps([view.ledger.bounded, counter().loaded, view.fingerprint, view.ledger.task, view.ledger.total]))
+print(json.dumps([view.ledger.bounded, counter_for_later("o200k_base").loaded, view.fingerprint, view.ledger.task, view.ledger.total]))
 """
 
 
