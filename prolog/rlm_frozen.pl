@@ -25,7 +25,8 @@ before it hands a file over.
 A catalog module notes with `unread(Part, Path, Offset, Lists)` the parts that are not read yet.
 */
 
-%   part_fact(?Part, ?Name, ?Arity): the facts of each part; see rlm_catalog, rlm_index, rlm_examples, rlm_origin.
+%   part_fact(?Part, ?Name, ?Arity): the facts of each part; see rlm_catalog, rlm_index, rlm_examples, rlm_origin,
+%   rlm_servers.
 part_fact(facts, unit, 6).
 part_fact(facts, number, 2).
 part_fact(facts, pinned, 1).
@@ -49,6 +50,11 @@ part_fact(facts, origin, 2).
 part_fact(facts, brought, 2).
 part_fact(facts, example, 4).
 part_fact(facts, told, 2).
+part_fact(facts, server, 2).
+part_fact(facts, effect, 2).
+part_fact(facts, identifier, 3).
+part_fact(facts, demands, 2).
+part_fact(facts, lister, 3).
 part_fact(postings, posting, 4).
 part_fact(vectors, vector, 2).
 
@@ -179,6 +185,6 @@ warm(M) :-
 
 warm_unit(M, I) :-
     forall(member(Goal, [unit(I, _, _, _, _, _), key(_, I, _), joined(_, I, _), called(I, _), origin(I, _), pinned(I),
-                         mandatory(I), invisible(I), unavailable(I), guarded(I), requires(I, _), suggests(I, _),
+                         server(I, _), mandatory(I), invisible(I), unavailable(I), guarded(I), requires(I, _), suggests(I, _),
                          conflicts(I, _), supersedes(I, _), above(I, _), above(_, I)]),
            forall(M:Goal, true)).
