@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from rlm.agent.agent_state import AgentState
 from rlm.agent.conversation import Conversation
 from rlm.agent.frames import host_frame, is_last_turn
-from rlm.agent.inputs import describe_inputs
+from rlm.agent.inputs import AgentInputs, describe_inputs
 from rlm.agent.operations import Operations
 from rlm.agent.pace import AgentPace
 from rlm.agent.planning import LARGE_TEXT, in_thread_if_large, next_plan
+from rlm.agent.requests import native_wire
 from rlm.agent.roles import CONTEXT
 from rlm.agent.shown_tools import needs_of
+from rlm.agent.tool_loop import ToolLoop, chosen_loop
 from rlm.context.context import Context
 from rlm.errors import LONGEST_EXCEPTION, RunError
 from rlm.model.base import digest_of
@@ -54,15 +56,17 @@ class Agent(AgentState):
         trace.event("agent", agent=self.id, depth=self.depth, role=self.role.value, task=task, calls=calls)
         room = await self.run.inline_room(self.role, self.policy, self.run_budget.budget)
         inputs = await describe_inputs(self.inputs, self.store, room)
-        conversation = Conversation(inputs, self.run.options.observe_limit)
         self.tools.first = self.run.options.first_needs if self.depth == 0 else (words_in(self.task),)
+        if self._asking(inputs) == "tools":
+            return await ToolLoop(self, inputs, native_wire(self.run.endpoint(self.role).provider)).answer()
+        conversation = Conversation(inputs, self.run.options.observe_limit)
         while True:
-            await self._begin_turn()
+            await self.begin_turn()
             plan, plan_text = await next_plan(self, conversation)
             ending = await self.execute(plan)
             self.tools.add_needs(needs_of(plan))
             if isinstance(ending, Final):
-                problem = self._value_problem(ending.value)
+                problem = self.value_problem(ending.value)
                 if problem is None:
                     return ending.value
                 ending = Failed(problem.to_dict(), "the value of `final`", self.partial())
@@ -75,6 +79,15 @@ class Agent(AgentState):
                 raise error_of(ending.error)
             else:
                 conversation.add_failed(plan_text, ending.path, ending.error, self.partial(), repeated=repeats > 1)
+
+    def _asking(self, inputs: AgentInputs) -> Literal["plans", "tools"]:
+        """Return the way in which the run asks its model. The root decides; its children follow."""
+        if self.run.asking is None:
+            loop = self.run.options.loop
+            self.run.asking = loop if loop != "auto" else chosen_loop(self, inputs)
+            if self.run.asking == "tools":
+                self.run.trace.event("loop", agent=self.id, loop=self.run.asking)
+        return self.run.asking
 
     def keep_text(self, name: str, text: str) -> str | None:
         """Keep an observed text as a context, so that actions read it; None where the agent has no actions."""
@@ -103,7 +116,7 @@ class Agent(AgentState):
             raise _no_progress(ending, self.turn)
         return self.result_counts[key]
 
-    async def _begin_turn(self) -> None:
+    async def begin_turn(self) -> None:
         """Count the next turn. Raises: RunError ``max_iterations``."""
         call = f"{self.id}.{self.turn + 1}"
         try:
@@ -133,7 +146,7 @@ class Agent(AgentState):
             self.bound = self.partial()
             self.execution = None
 
-    def _value_problem(self, value: Any) -> RunError | None:
+    def value_problem(self, value: Any) -> RunError | None:
         """Return the error for a final value that is too large or breaks the schema; None for a good value."""
         options = self.run.options
         size = len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
@@ -174,7 +187,7 @@ class Agent(AgentState):
             raise RunError("check_failed", text, {"path": ending.failed_check})
         if isinstance(ending, Observe):
             return ending.values
-        problem = self._value_problem(ending.value)
+        problem = self.value_problem(ending.value)
         if problem is not None:
             raise problem
         return ending.value

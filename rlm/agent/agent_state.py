@@ -19,6 +19,8 @@ from rlm.agent.roles import MODEL, RECURSE, REQUIRED_CAPABILITY, Role
 from rlm.agent.run import Run
 from rlm.agent.shown_tools import ShownTools
 from rlm.context.store import Store
+from rlm.errors import RunError
+from rlm.model.plan import Ending, ValidPlan
 from rlm.model.policy import Policy
 from rlm.plan import Execution, PromptText
 from rlm.sending.results import PromptProjection
@@ -70,6 +72,22 @@ class AgentState(ABC):
     @abstractmethod
     async def child_answer(self, query: str, context: Any, plan: Mapping[str, Any] | None, *, call: str) -> Any:
         """Let a child do a sub-task and return its value."""
+
+    @abstractmethod
+    async def begin_turn(self) -> None:
+        """Count the next turn. Raises: RunError ``max_iterations``."""
+
+    @abstractmethod
+    async def execute(self, plan: ValidPlan) -> Ending:
+        """Execute one plan and return its ending; the bound values stay bound."""
+
+    @abstractmethod
+    def value_problem(self, value: Any) -> RunError | None:
+        """Return the error for a final value that is too large or breaks the schema; None for a good value."""
+
+    @abstractmethod
+    def keep_text(self, name: str, text: str) -> str | None:
+        """Keep an observed text as a context, so that actions read it; None where the agent has no actions."""
 
     @property
     def role(self) -> Role:

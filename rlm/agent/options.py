@@ -81,6 +81,9 @@ class Options(Noun):
         inline_limit: characters of all contexts together that stand whole in the first request of an agent. Larger
             contexts stand there as an overview. 0: none stands there whole.
         observe_limit: characters of all values together that one turn of a planner observes.
+        loop: ``plans`` (the model writes plans), ``tools`` (it calls tools by the provider's own tool calls), or
+            ``auto``: ``tools`` if the provider takes native tools, there is a tool, and all material stands whole in
+            the request; else ``plans``.
         max_repairs: how often in a row an invalid reply is returned for correction.
         temperature: the temperature of every request.
         seed: the seed of every request.
@@ -118,6 +121,7 @@ class Options(Noun):
     on_event: Callable[[dict[str, Any]], Any] | None = None
     inline_limit: int = Field(default=INLINE_LIMIT, ge=0)
     observe_limit: int = Field(default=OBSERVED_LIMIT, ge=LEAST_ROOM)
+    loop: Literal["auto", "plans", "tools"] = "plans"
     max_repairs: int = Field(default=2, ge=0, le=20)
     temperature: float | None = Field(default=None, ge=0, le=2)
     seed: int | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlm.agent.options import Options
-from rlm.agent.requests import ModelEndpoint, model_endpoint
+from rlm.agent.requests import ModelEndpoint, model_endpoint, native_wire
 from rlm.agent.roles import instruction_units
 from rlm.agent.toolbox import Toolbox, registered
 from rlm.catalog.catalog import Catalog
@@ -55,6 +55,8 @@ def prepare(query: str, context: Any, options: Options, *, planned: bool) -> Pre
     )
     authority = {} if options.authority is None else {"authority": options.authority}
     planner, leaf = _endpoints(options, planned=planned)
+    if options.loop == "tools" and planner is not None:
+        native_wire(planner.provider)  # an unfit provider is refused before any request
     contexts = {} if context is None else Context.named_of(context)
     return PreparedRun(
         query=query,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from rlm.agent.options import Options
 from rlm.agent.roles import Role
+from rlm.compiler.session import Session
 from rlm.errors import ConfigurationError
 from rlm.model.policy import Policy
 from rlm.model.unit import Unit
@@ -31,13 +32,14 @@ class RequestDraft:
     """A request of an agent before it is compiled.
 
     ``call`` names the request within the run, equally in every replay. ``extra_pinned`` are the units of its role.
-    ``withheld`` are the capabilities that the agent lacks.
+    ``withheld`` are the capabilities that the agent lacks. With a ``session`` the request is the next one of it, with
+    native tools; otherwise schemas stand in the text.
     """
 
     call: str
     role: Role
     text: str
-    tail: Sequence[dict[str, str]]
+    tail: Sequence[dict[str, Any]]
     extra_pinned: tuple[Unit, ...]
     withheld: frozenset[str]
     policy: Policy
@@ -48,6 +50,7 @@ class RequestDraft:
     unused: tuple[str, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     messages: Sequence[dict[str, str]] = ()
+    session: Session | None = None
 
 
 def model_endpoint(model: Any, options: Options) -> ModelEndpoint:
@@ -71,3 +74,12 @@ def model_endpoint(model: Any, options: Options) -> ModelEndpoint:
 def wire_takes(provider: Provider, schema: Any) -> bool:
     """Whether the wire format accepts the top of a reply's schema; otherwise only the prompt asks for it."""
     return provider.wire != "openai" or has_object_root(schema)
+
+
+def native_wire(provider: Provider) -> Literal["openai", "anthropic"]:
+    """Return the wire of a provider that takes native tools. Raises: ConfigurationError ``no_native_tools``."""
+    if provider.wire in ("openai", "anthropic") and provider.name != "local":
+        return provider.wire
+    raise ConfigurationError(
+        "no_native_tools", f"{provider.name} takes no native tools, which loop='tools' needs: write loop='plans'"
+    )

@@ -85,6 +85,24 @@ def runtime_units(role: Role, repairing: bool, grammar: str) -> tuple[Unit, ...]
     return tuple(units)
 
 
+LOOP_TEXTS = {
+    Role.PLANNER: (
+        "Do the task in the first user message; later ones come from the run. Call tools for what you do not know, "
+        "several at once where none needs another's result. When you know the answer, reply with it alone, without a "
+        "call. Act only on conditions that you have checked; else report. " + MATERIAL
+    ),
+    Role.CHILD: TEXTS[Role.CHILD].replace("`final` value", "answer"),
+}
+"""The texts of the ``tools`` loop."""
+
+
+@lru_cache(maxsize=8)
+def loop_units(role: Role) -> tuple[Unit, ...]:
+    """Return the runtime's units for a request of the ``tools`` loop, without its tools."""
+    roles = (Role.PLANNER, Role.CHILD) if role is Role.CHILD else (Role.PLANNER,)
+    return tuple(_unit(each.value, LOOP_TEXTS[each], PLAN, 300) for each in roles)
+
+
 @lru_cache(maxsize=64)
 def instruction_units(text: str, paths: tuple[Path, ...]) -> tuple[Unit, ...]:
     """Return the host's instructions for every request of the tree, as units.

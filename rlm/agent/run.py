@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 import anyio.lowlevel
@@ -81,6 +81,7 @@ class Run:
     loop: Any = field(default_factory=anyio.lowlevel.current_token)
     windows: dict[Provider, int | None] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
+    asking: Literal["plans", "tools"] | None = None
     _known_scores: dict[tuple[int, str, tuple[str, ...]], SensorScores] = field(default_factory=dict)
     _places: dict[tuple[str, int], anyio.CapacityLimiter] = field(default_factory=dict)
     _shared: dict[Hashable, _SharedTask] = field(default_factory=dict)
@@ -190,19 +191,13 @@ class Run:
         options["retained"] = tuple(dict.fromkeys((*options.get("retained", ()), *draft.retained)))
         if self.sensor is not None:
             options["sensors"] = {**dict(options.get("sensors") or {}), **await self._sensor_scores(draft)}
-        compile_draft = partial(
-            compile_view,
-            self.catalog,
-            draft.text,
-            policy=policy,
-            messages=draft.messages,
-            tail=draft.tail,
-            standing=extra_pinned,
-            names=dict(self.names),
-            notes=draft.notes,
-            tools="text",
-            **options,
-        )
+        options |= {"messages": draft.messages, "tail": draft.tail, "standing": extra_pinned}
+        options |= {"names": dict(self.names), "notes": draft.notes}
+        if draft.session is None:
+            compile_draft = partial(compile_view, self.catalog, draft.text, policy=policy, tools="text", **options)
+        else:
+            draft.session.policy = policy
+            compile_draft = partial(draft.session.compile, draft.text, **{"history": (), **options})
         view = await anyio.to_thread.run_sync(compile_draft, abandon_on_cancel=True)  # a deadline does not wait for it
         for item in view.shown:
             if item.callable:
@@ -276,7 +271,7 @@ class Run:
         enforced = schema if endpoint.provider.enforces_schema and wire_takes(endpoint.provider, schema) else None
         request = ProviderRequest(
             model=endpoint.provider.model,
-            parts=view.messages("text"),
+            parts=view.messages("text") if draft.session is None else view.messages(endpoint.provider.wire, cache=True),
             max_output_tokens=view.policy.reserve_output,
             temperature=self.options.temperature,
             seed=self.options.seed,

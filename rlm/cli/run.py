@@ -91,6 +91,12 @@ def run_command(
         list[str] | None,
         typer.Option("--allow", metavar="EFFECT", help="An effect to admit without asking (write); repeatable."),
     ] = None,
+    loop: Annotated[
+        str,
+        typer.Option(
+            "--loop", metavar="LOOP", help="plans: the model writes plans; tools: it calls tools; auto: by the task."
+        ),
+    ] = "plans",
     trace: TraceFile = None,
     quiet: Quiet = False,
     json_output: AsJson = False,
@@ -114,6 +120,7 @@ def run_command(
         "instruction_files": tuple(instruction_file or ()),
         "authority": host.authority_of(allow or ()),
         "approve": AtTerminal.approver(progress),
+        "loop": loop,
         "trace": trace,
         "on_event": None if progress is None else progress.on_event,
     }

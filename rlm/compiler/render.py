@@ -133,6 +133,30 @@ def request_parts(wire: Wire, text: Texts, turn: CompileInput, tools: list[dict[
     return parts
 
 
+def with_breakpoints(parts: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts of an Anthropic request with ``cache_control`` at the ends of tools, ``system`` and messages.
+
+    All texts are blocks, so that only the marks move from one request to the next. Thinking cannot be marked.
+    """
+    mark = {"cache_control": {"type": "ephemeral"}}
+    marked = dict(parts)
+    if parts.get("tools"):
+        marked["tools"] = [*parts["tools"][:-1], {**parts["tools"][-1], **mark}]
+    if isinstance(parts.get("system"), str):
+        marked["system"] = [{"type": "text", "text": parts["system"], **mark}]
+    if parts["messages"]:
+        messages = [{**message, "content": _blocks(message["content"])} for message in parts["messages"]]
+        blocks = messages[-1]["content"]
+        if blocks and str(blocks[-1].get("type")) not in ("thinking", "redacted_thinking"):
+            blocks[-1] = {**blocks[-1], **mark}
+        marked["messages"] = messages
+    return marked
+
+
+def _blocks(content: Any) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ())
+
+
 _INSTRUCTING = ("system", "developer")
 
 

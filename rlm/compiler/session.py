@@ -144,8 +144,10 @@ class Session:
         return view
 
     def _compile(self, text: str | None, kept: tuple[str, ...], evidence: Mapping[str, Any]) -> CompiledContext:
-        place: dict[str, Any] = {"tools": self._tools, "wire": self._wire, "names": self._names}
-        return compile_view(self.catalog, text, policy=self.policy, retained=kept, **place, **evidence)
+        names = {**self._names, **evidence.get("names", {})}
+        retained = tuple(dict.fromkeys((*kept, *evidence.get("retained", ()))))
+        place: dict[str, Any] = {"tools": self._tools, "wire": self._wire, "names": names, "retained": retained}
+        return compile_view(self.catalog, text, policy=self.policy, **{**evidence, **place})
 
     def _cause(self, view: CompiledContext, kept: tuple[str, ...]) -> tuple[CompactionReason, tuple[str, ...]] | None:
         """Return the reason for a compaction and the units that cause it; None if there is no reason."""

@@ -65,10 +65,15 @@ class CompiledContext(Projection):
             )
         return wire
 
-    def messages(self, provider: Wire | None = None) -> dict[str, Any]:
+    def messages(self, provider: Wire | None = None, *, cache: bool = False) -> dict[str, Any]:
         """Return the finished parts of a request: ``messages``, and ``system`` and ``tools`` if there are any.
 
         Messages in a provider's own form keep it and their order. For example calls, results, images and thinking.
+
+        Args:
+            provider: the form; default: the wire that the view was compiled for, else ``openai``.
+            cache: for ``anthropic``, mark the ends of tools, ``system`` and messages with ``cache_control``, so that
+                the next request of a session reads them from the cache. Other wires cache by themselves.
 
         Raises:
             ConfigurationError: ``unknown_provider``; ``other_wire``, as ``tools``, and if a message has another
@@ -84,7 +89,8 @@ class CompiledContext(Projection):
                 f"compile with tools={'text' if self._native else 'native'!r} for {provider!r}",
             )
         tools = [] if wire == "text" else self.tools(wire)
-        return render.request_parts(wire, self._rendered[1], self.turn, tools)
+        parts = render.request_parts(wire, self._rendered[1], self.turn, tools)
+        return render.with_breakpoints(parts) if cache and wire == "anthropic" else parts
 
     def resolve(self, tool_call: Any) -> str:
         """Return the id of the unit that a model's tool call names.

@@ -24,6 +24,7 @@ EVENTS: Mapping[str, Mapping[str, Shape]] = {
     "run": {"format": COUNT, "run": TEXT, "query": TEXT, "host": TEXT},
     "contexts": {"documents": TEXT},
     "agent": {"agent": TEXT, "depth": COUNT, "role": TEXT, "task": TEXT},
+    "loop": {"agent": TEXT, "loop": TEXT},
     "left": {"call": TEXT, "left": LEFT},
     "sensor": {"call": TEXT},
     "request": {

@@ -1,0 +1,251 @@
+"""The tools loop over both wires, on the bytes of its requests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rlm
+from rlm.providers import AnthropicProvider, OpenAIProvider
+from rlm.providers.base import Provider
+from tests.support.loopback import Loopback
+from tests.support.replies import replies_json
+from tests.support.wires import Request
+
+WIRES = ("openai", "anthropic")
+
+
+def reply(wire: str, text: str = "", *calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    """A reply of a provider: a text, and calls by name and arguments."""
+    if wire == "anthropic":
+        blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+        blocks += [
+            {"type": "tool_use", "id": f"t{n}", "name": name, "input": args} for n, (name, args) in enumerate(calls)
+        ]
+        stop = "tool_use" if calls else "end_turn"
+        usage = {"input_tokens": 10, "output_tokens": 5}
+        return {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": blocks} | {
+            "stop_reason": stop,
+            "usage": usage,
+        }
+    message: dict[str, Any] = {"role": "assistant", "content": text or None}
+    if calls:
+        message["tool_calls"] = [
+            {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
+            for n, (name, args) in enumerate(calls)
+        ]
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
+    return {"id": "r", "model": "m", "choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 5}}
+
+
+class Model:
+    """A loopback model with written replies; it keeps the bodies of the requests."""
+
+    def __init__(self, wire: str, *lines: Any) -> None:
+        self.wire = wire
+        self.lines = [line if isinstance(line, tuple) else (line,) for line in lines]
+        self.bodies: list[dict[str, Any]] = []
+        self.server = Loopback(self._reply)
+
+    def _reply(self, request: Request) -> Any:
+        self.bodies.append(request.json)
+        return replies_json(reply(self.wire, *self.lines[len(self.bodies) - 1]))
+
+    def __enter__(self) -> Model:
+        self.server.__enter__()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.server.close()
+
+    @property
+    def provider(self) -> Provider:
+        if self.wire == "anthropic":
+            return AnthropicProvider("m", self.server.anthropic_url, api_key=lambda: "k")
+        return OpenAIProvider("m", self.server.url)
+
+    def names(self, place: int) -> list[str]:
+        tools = self.bodies[place].get("tools", [])
+        return [tool["name"] if self.wire == "anthropic" else tool["function"]["name"] for tool in tools]
+
+    def results(self, place: int) -> list[str]:
+        if self.wire == "openai":
+            return [m["content"] for m in self.bodies[place]["messages"] if m["role"] == "tool"]
+        lists = [m["content"] for m in self.bodies[place]["messages"] if isinstance(m["content"], list)]
+        return [block["content"] for blocks in lists for block in blocks if block["type"] == "tool_result"]
+
+
+def unmarked(value: Any) -> Any:
+    """A body without its marks for the cache."""
+    if isinstance(value, dict):
+        return {key: unmarked(item) for key, item in value.items() if key != "cache_control"}
+    return [unmarked(item) for item in value] if isinstance(value, list) else value
+
+
+CALLS: list[str] = []
+
+
+@rlm.tool(effect="read")
+def weather(city: str) -> str:
+    """How warm it is in a city, the weather."""
+    CALLS.append(city)
+    return f"21 in {city}"
+
+
+@rlm.tool(effect="write")
+def pay_invoice(number: int) -> str:
+    """Pay an invoice by its number."""
+    return f"paid {number}"
+
+
+def run(model: Model, query: str = "What is the weather in Ulm?", context: Any = None, **options: Any) -> Any:
+    options = {"tools": [weather, pay_invoice], "loop": "tools", **options}
+    return rlm.complete(query, context, model=model.provider, **options)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_call_is_done_and_the_answer_is_the_last_text(wire: str) -> None:
+    with Model(wire, ("", ("weather", {"city": "Ulm"})), "It is 21 in Ulm.") as model:
+        result = run(model)
+    assert result.unwrap() == "It is 21 in Ulm."
+    assert "weather" in model.names(0)
+    assert "pay_invoice" not in json.dumps(model.bodies)
+    assert "21 in Ulm" in model.results(1)[0]
+    assert result.usage.tool_calls == 1
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_requests_of_a_run_begin_alike_in_the_providers_order(wire: str) -> None:
+    lines = [("", ("weather", {"city": f"Town {n}"})) for n in range(6)]
+    with Model(wire, *lines, "done") as model:
+        run(model).unwrap()
+    if wire == "anthropic":
+        marks = [json.dumps(body).count('"cache_control": {"type": "ephemeral"}') for body in model.bodies]
+        assert marks == [3] * 7
+    for before, after in zip(map(unmarked, model.bodies), map(unmarked, model.bodies[1:]), strict=False):
+        assert after["tools"] == before["tools"]
+        assert after.get("system") == before.get("system")
+        assert after["messages"][: len(before["messages"])] == before["messages"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_p18_a_call_of_a_hidden_tool_is_tool_not_visible_and_does_nothing(wire: str) -> None:
+    with Model(wire, ("", ("pay_invoice", {"number": 1})), "no") as model:
+        result = run(model, authority="allow")
+    assert "tool_not_visible" in model.results(1)[0]
+    assert result.usage.tool_calls == 0
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_p25_a_visible_tool_is_refused_by_authority(wire: str) -> None:
+    with Model(wire, ("", ("pay_invoice", {"number": 1})), "not paid") as model:
+        result = run(model, "Pay the invoice number 1", authority="deny")
+    assert result.unwrap() == "not paid"
+    assert '"phase"' in model.results(1)[0]
+    assert "paid 1" not in model.results(1)[0]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_parallel_calls_have_a_result_each_in_order_and_bad_arguments_fail_alone(wire: str) -> None:
+    calls = (("weather", {"city": "Ulm"}), ("weather", {"town": "Bonn"}), ("weather", {"city": "Jena"}))
+    with Model(wire, ("", *calls), "ok") as model:
+        run(model).unwrap()
+    one, two, three = model.results(1)
+    assert "21 in Ulm" in one
+    assert "21 in Jena" in three
+    assert "city" in two
+    assert two.startswith("failed:")
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_run_plan_names_visible_tools_and_refuses_hidden_ones(wire: str) -> None:
+    def plan(name: str, args: dict[str, Any]) -> dict[str, Any]:
+        step = {"op": "tool", "name": name, "args": args, "bind": "w"}
+        return {"steps": [step, {"op": "final", "value": {"var": "w"}}]}
+
+    lines = ("", ("run_plan", plan("weather", {"city": "Ulm"}))), ("", ("run_plan", plan("pay_invoice", {"number": 1})))
+    with Model(wire, *lines, "ok") as model:
+        run(model, authority="allow").unwrap()
+    assert "21 in Ulm" in model.results(1)[0]
+    assert "tool_not_visible" in model.results(2)[1]
+    sent = json.dumps(model.bodies[0])
+    assert sent.count("How warm it is in a city, the weather.") == 1
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_contexts_that_are_not_inlined_have_tools(wire: str) -> None:
+    text = "".join(f"line {n}\n" for n in range(9000)) + "the needle is here\n"
+    lines = ("", ("context_search", {"literal": "needle"})), ("", ("context_count", {"literal": "line"}))
+    with Model(wire, *lines, "here") as model:
+        run(model, "Where is the needle?", text, tools=[]).unwrap()
+    assert "context_search" in model.names(0)
+    assert "the needle is here" in model.results(1)[0]
+    assert "9000" in model.results(2)[1].replace(",", "")
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_an_inlined_context_needs_no_tools(wire: str) -> None:
+    with Model(wire, "short") as model:
+        run(model, "What is it?", "a short text", tools=[]).unwrap()
+    assert "tools" not in model.bodies[0]
+    assert "a short text" in json.dumps(model.bodies[0]["messages"])
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_answer_fits_the_schema_or_is_repaired(wire: str) -> None:
+    with Model(wire, "twelve", "12") as model:
+        result = run(model, "How many?", schema={"type": "integer"})
+    assert result.unwrap() == 12
+    assert "schema" in json.dumps(model.bodies[1]["messages"][-1])
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_needs_bring_tools_that_are_appended(wire: str) -> None:
+    lines = ("", ("find_tools", {"needs": ["pay an invoice"]})), ("", ("pay_invoice", {"number": 7}))
+    with Model(wire, *lines, "paid") as model:
+        run(model, authority="allow").unwrap()
+    assert "pay_invoice" not in model.names(0)
+    assert model.names(1) == [*model.names(0), "pay_invoice"]
+    assert "brought: pay_invoice" in model.results(1)[0]
+    assert "paid 7" in model.results(2)[1]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_run_replays_without_model_and_tools(wire: str, tmp_path: Path) -> None:
+    trace = tmp_path / "run.jsonl"
+    lines = ("", ("weather", {"city": "Ulm"}), ("weather", {"city": "Bonn"})), ("", ("nope", {}))
+    with Model(wire, *lines, "ok") as model:
+        run(model, trace=trace).unwrap()
+    CALLS.clear()
+    assert rlm.replay(trace).unwrap() == "ok"
+    assert CALLS == []
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_k11_k18_the_permanent_skills_stand_once_in_the_system_place(wire: str) -> None:
+    with Model(wire, ("", ("weather", {"city": "Ulm"})), "ok") as model:
+        run(model).unwrap()
+    for body in model.bodies:
+        system = body["system"] if wire == "anthropic" else body["messages"][0]["content"]
+        text = system if isinstance(system, str) else "".join(block["text"] for block in system)
+        for name in ("rlm-operate", "rlm-recurse", "rlm-constraints"):
+            assert text.count(f"## skill:{name}") <= 1
+            assert json.dumps(body).count(f"skill:{name}\\n") <= 1
+        assert "skill:rlm-operate" in text
+
+
+def test_auto_is_decided_before_the_first_request() -> None:
+    with Model("openai", ("", ("weather", {"city": "Ulm"})), "21") as model:
+        assert run(model, loop="auto").unwrap() == "21"
+    with Model("openai", '{"steps":[{"op":"final","value":3}]}') as model:
+        assert run(model, loop="auto", tools=[]).unwrap() == 3
+        assert "tools" not in model.bodies[0]
+
+
+def test_a_provider_without_native_tools_is_refused() -> None:
+    provider = rlm.providers.ScriptedProvider(["x"], wire="text")
+    with pytest.raises(rlm.errors.ConfigurationError, match="native tools"):
+        rlm.complete("hello", model=provider, loop="tools", tools=[weather])
