@@ -13,14 +13,10 @@ from bisect import bisect_left
 from typing import Any
 
 from rlm.catalog.frozen_file import FrozenFile
-from rlm.compiler.render import HEADINGS
-from rlm.compiler.representations import Blocks
 from rlm.compiler.tokens.token_counter import TokenCounter, counter
 from rlm.model.snapshot import Snapshot
 from rlm.model.unit import CALLABLE
 from rlm.model.wire_limits import ANTHROPIC, COMMON, OPENAI
-from rlm.skills.bundle import pinned_units
-from rlm.skills.profile import Profile
 
 
 class KnownCounts:
@@ -60,8 +56,12 @@ def sections_of(snapshot: Snapshot, tokenizer: str) -> tuple[dict[str, bytes], d
 
     Raises: ConfigurationError ``unknown_tokenizer``.
     """
+    from rlm.compiler.render import HEADINGS  # reading a file takes none of these
+    from rlm.compiler.representations import Blocks
+    from rlm.skills.bundle import pinned_units
+    from rlm.skills.profile import Profile
+
     count = counter(tokenizer)
-    count.load()
     recorder = _Recorder(count)
     places = [Blocks(recorder, limits) for limits in (None, COMMON, OPENAI, ANTHROPIC)]
     for heading in HEADINGS:
