@@ -25,7 +25,8 @@ PUBLIC = {
     """,
     "rlm.plan": """
         Action ActionOutcome CheckpointAction ContextAction Ending Estimate Execution Executor Failed Final
-        Frame LetAction Material ModelAction Note Observe Pace PackedModelAction Pause PlanError PlanLimits PlanProblem PlanState
+        Frame LetAction Material ModelAction Note Observe Pace PackedModelAction Pause PlanError PlanLimits PlanProblem
+        PlanState
         Prices Prompt PromptText ReplayLimit RlmAction Scope ToolAction ValidPlan advance begin begun bindings current_step
         evaluate grammar_text is_failure is_handle most_steps normalise parse plan_schema preflight proceed
         read resume run step_problems stop texts_in unfinished validate words_in worst_case

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from rlm.agent.agent_state import AgentState
 from rlm.agent.conversation import Conversation
 from rlm.agent.frames import host_frame, is_last_turn
-from rlm.agent.inputs import AgentInputs, describe_inputs
+from rlm.agent.inputs import AgentInputs, answer_text, describe_inputs
 from rlm.agent.operations import Operations
 from rlm.agent.pace import AgentPace
 from rlm.agent.planning import LARGE_TEXT, in_thread_if_large, next_plan
@@ -59,6 +60,8 @@ class Agent(AgentState):
         self.tools.first = self.run.options.first_needs if self.depth == 0 else (words_in(self.task),)
         if self._asking(inputs) == "tools":
             return await ToolLoop(self, inputs, native_wire(self.run.endpoint(self.role).provider)).answer()
+        if self.depth == 0:
+            inputs = replace(inputs, text=inputs.text + answer_text(self.run.options.output_schema))
         conversation = Conversation(inputs, self.run.options.observe_limit)
         while True:
             await self.begin_turn()
@@ -68,17 +71,30 @@ class Agent(AgentState):
             if isinstance(ending, Final):
                 problem = self.value_problem(ending.value)
                 if problem is None:
+                    self.assumptions = ending.assumptions
                     return ending.value
                 ending = Failed(problem.to_dict(), "the value of `final`", self.partial())
             repeats = self._count_result(plan, ending)
             if isinstance(ending, Observe):
                 conversation.add_observed(
-                    plan_text, ending.values, self.keep_text, check=ending.failed_check, repeated=repeats > 1
+                    plan_text,
+                    ending.values,
+                    self.keep_text,
+                    check=ending.failed_check,
+                    repeated=repeats > 1,
+                    shapes=self.result_shapes,
                 )
             elif is_last_turn(self.run.record_left(f"{self.id}.{self.turn}:end", self.run_budget)):
                 raise error_of(ending.error)
             else:
-                conversation.add_failed(plan_text, ending.path, ending.error, self.partial(), repeated=repeats > 1)
+                conversation.add_failed(
+                    plan_text,
+                    ending.path,
+                    ending.error,
+                    self.partial(),
+                    repeated=repeats > 1,
+                    shapes=self.result_shapes,
+                )
 
     def _asking(self, inputs: AgentInputs) -> Literal["plans", "tools"]:
         """Return the way in which the run asks its model. The root decides; its children follow."""

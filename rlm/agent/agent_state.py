@@ -43,6 +43,7 @@ class AgentState(ABC):
     of its ancestors' tasks. ``inputs`` are the values that plans name as ``{"input": ...}``; contexts are handles.
     ``deepest`` is the depth at which an agent of this line has no children. ``delegation`` is the command of the host
     that the task carries, as inert data. ``child_scopes`` are the cancel scopes of running subagents.
+    ``result_shapes`` has the shape of each tool's last result. ``assumptions`` are those of the final value.
     """
 
     run: Run
@@ -66,6 +67,8 @@ class AgentState(ABC):
     projection: PromptProjection | None = None
     child_scopes: set[anyio.CancelScope] = field(default_factory=set)
     child_counts: Counter[str] = field(default_factory=Counter)
+    result_shapes: dict[str, str] = field(default_factory=dict)
+    assumptions: str = ""
     result_counts: Counter[str] = field(default_factory=Counter)
     tools: ShownTools = field(default_factory=ShownTools)
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from rlm.agent.inputs import AgentInputs
 from rlm.agent.observations import OBSERVED_LIMIT, Keep, in_short, observe
-from rlm.fencing import message, rows_block, text_row, value_block, words
+from rlm.fencing import FencedText, message, rows_block, text_row, value_block, words
 from rlm.model.plan import PlanProblem
 
 MAX_ERROR_CHARS = 2_000
@@ -30,6 +31,8 @@ REPEATED = (
 )
 
 ChatMessage = dict[str, str]
+Shapes = Mapping[str, str]
+NO_SHAPES: Shapes = MappingProxyType({})
 
 
 @dataclass
@@ -60,9 +63,17 @@ class Conversation:
     exchanges: list[PlanExchange] = field(default_factory=list)
     compacted: int = 0
     shortened: int = 0
+    shapes: Shapes = field(default_factory=dict)
 
     def add_observed(
-        self, reply: str, values: Mapping[str, Any], keep: Keep, *, check: str = "", repeated: bool = False
+        self,
+        reply: str,
+        values: Mapping[str, Any],
+        keep: Keep,
+        *,
+        check: str = "",
+        repeated: bool = False,
+        shapes: Shapes = NO_SHAPES,
     ) -> None:
         """Add an executed plan with its observed values.
 
@@ -72,9 +83,10 @@ class Conversation:
             keep: keeps a text that is too long as a context (``rlm.agent.observations``).
             check: the path of a check that did not hold and so ended the plan.
             repeated: whether the plan had the same values before.
+            shapes: the shape of the last result of each tool; new ones are shown.
         """
         self._settle_refusals()
-        seen = observe(values, self.room, keep)
+        seen = observe(values, self.room, keep, *self._new_shapes(shapes))
         heading = f"# Observed: the check at {check} does not hold\n" if check else "# Observed\n"
         answer = f"{heading}{seen.text}" + (REPEATED if repeated else "")
         short = f"# Observed, in short (to read it again: `observe`)\n{seen.short}"
@@ -82,14 +94,27 @@ class Conversation:
             PlanExchange(reply, answer, short=short if len(short) < len(answer) else "", sizes=seen.sizes)
         )
 
+    def _new_shapes(self, shapes: Shapes) -> list[FencedText]:
+        """Return a block with the shapes of results that were not shown before; nothing where there is none."""
+        new = {name: shape for name, shape in shapes.items() if self.shapes.get(name) != shape}
+        self.shapes = {**self.shapes, **new}
+        return [rows_block("shapes-of-results", [f"{name} -> {text_row(new[name])}" for name in new])] if new else []
+
     def add_failed(
-        self, reply: str, path: str, error: Mapping[str, Any], bound: Mapping[str, Any], *, repeated: bool = False
+        self,
+        reply: str,
+        path: str,
+        error: Mapping[str, Any],
+        bound: Mapping[str, Any],
+        *,
+        repeated: bool = False,
+        shapes: Shapes = NO_SHAPES,
     ) -> None:
         """Add a plan that failed at a step; ``repeated``: it failed in the same way before."""
         self._settle_refusals()
         block = value_block("error", dict(error), MAX_ERROR_CHARS)
         known = ["Bound until then:\n", *in_short(bound)] if bound else ["Bound until then: nothing\n"]
-        text = message(f"# The plan failed at {text_row(path)}\n", block, *known)
+        text = message(f"# The plan failed at {text_row(path)}\n", block, *known, *self._new_shapes(shapes))
         self.exchanges.append(PlanExchange(reply, text + (REPEATED if repeated else "")))
 
     def add_refused(self, reply: str, problems: Iterable[PlanProblem]) -> None:

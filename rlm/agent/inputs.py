@@ -11,7 +11,7 @@ import anyio.to_thread
 from rlm.compiler.tokens.token_counter import counter
 from rlm.context.blocks import document_blocks
 from rlm.errors import ContextError
-from rlm.fencing import FencedText, message, row, rows_block, text_block, value_block
+from rlm.fencing import FencedText, json_text, message, row, rows_block, text_block, value_block
 from rlm.plan import is_handle
 
 if TYPE_CHECKING:
@@ -97,6 +97,13 @@ async def describe_inputs(inputs: Mapping[str, Any], store: Store, room: InlineR
     if not parts:
         return AgentInputs("# Inputs\n(none)\n")
     return AgentInputs(message("# Inputs\n", *parts), tuple(unread), has_material)
+
+
+def answer_text(schema: Mapping[str, Any] | None) -> str:
+    """Return the text that tells a planner the form of the answer."""
+    if schema is not None:
+        return f"# Answer\n`final` has a value of this JSON Schema: {json_text(dict(schema), compact=True)}\n"
+    return "# Answer\nA bare value where the task asks for one, else a text that names its sources.\n"
 
 
 async def _whole(handle: Any, store: Store, characters: int) -> Documents | None:

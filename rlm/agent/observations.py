@@ -45,6 +45,9 @@ FIRST_LINE = 80
 MOST_LEVELS = 4
 """The most levels of lists and objects that are laid out one by one."""
 
+SHAPE_LEVELS, SHAPE_FIELDS, SHAPE_NAME = 3, 12, 40
+"""The most levels, fields of an object, and characters of a field's name in the shape of a result."""
+
 Part = str | FencedText | FencedRow
 Keep = Callable[[str, str], str | None]
 """Keeps a text under a name as a context, and returns the context's name; None where no action could read it."""
@@ -62,20 +65,21 @@ class Observation:
     sizes: Mapping[str, int]
 
 
-def observe(values: Mapping[str, Any], room: int, keep: Keep) -> Observation:
+def observe(values: Mapping[str, Any], room: int, keep: Keep, *more: FencedText) -> Observation:
     """Return values as they stand in a request.
 
     Args:
         values: the values by label.
         room: characters of all values together.
         keep: makes a text that is too long readable by actions.
+        more: blocks that stand after the values.
     """
     rooms = shares({label: characters_of(value) for label, value in values.items()}, room)
     parts: list[Part] = []
     for label, value in values.items():
         parts += _Layout(label, keep).parts(value, rooms[label])
     sizes = {label: min(rooms[label], characters_of(value)) for label, value in values.items()}
-    return Observation(message(*_blocks(parts)) or "(nothing)\n", message(*in_short(values)), sizes)
+    return Observation(message(*_blocks(parts), *more) or "(nothing)\n", message(*in_short(values)), sizes)
 
 
 def in_short(values: Mapping[str, Any]) -> list[FencedText]:
@@ -125,6 +129,24 @@ def describe(value: Any) -> str:
     failed = [f"[{number}]" for number, item in enumerate(value) if is_failure(item)] if isinstance(value, list) else []
     failures = f", {len(failed):,} of them failed steps ({', '.join(failed[:5])})" if failed else ""
     return f"{kind}, {characters_of(value):,} characters{failures}"
+
+
+def shape_of(value: Any, level: int = 0) -> str:
+    """Return the shape of a result in short, for example ``{projects: [{key, name}]}``.
+
+    A field that holds no object and no list stands there by its name alone.
+    """
+    if isinstance(value, list):
+        return f"[{shape_of(value[0], level)}]" if value else "[]"
+    if not isinstance(value, dict):
+        return "text" if isinstance(value, str) else "null" if value is None else "value"
+    if level >= SHAPE_LEVELS:
+        return "{...}"
+    fields = []
+    for key, item in list(value.items())[:SHAPE_FIELDS]:
+        name = str(key)[:SHAPE_NAME]
+        fields.append(f"{name}: {shape_of(item, level + 1)}" if isinstance(item, list | dict) else name)
+    return "{" + ", ".join([*fields, *(["..."] if len(value) > SHAPE_FIELDS else [])]) + "}"
 
 
 def _first_line(value: Any) -> str:

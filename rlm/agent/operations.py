@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 
 from rlm.agent.agent_state import AgentState, current_agent, current_budget, current_texts
+from rlm.agent.observations import shape_of
 from rlm.agent.packing import PACK_SHARE, answer_items, answers_of, packed_schema
 from rlm.agent.requests import RequestDraft
 from rlm.agent.roles import CONTEXT, MODEL, RECURSE, TOOL, WITHHELD_FROM_LEAVES, Role, runtime_units
 from rlm.compiler.tokens.token_counter import counter
 from rlm.context.blocks import context_blocks
-from rlm.errors import RlmError, RunError, ToolError
+from rlm.errors import BudgetError, RlmError, RunError, ToolError
 from rlm.fencing import FencedText, message, text_block, words
 from rlm.model.message import Message
 from rlm.model.plan import PlanError
@@ -210,7 +211,10 @@ class Operations:
             run_budget=run_budget or agent.run_budget,
             deadline=agent.deadline,
         )
-        view = await self.run.compile(draft)
+        try:
+            view = await self.run.compile(draft)
+        except BudgetError as refusal:
+            raise await self._too_large_prompt(tail, refusal) from None
         reply = await self.run.send_draft(draft, view, schema)
         problem = unfinished(reply)
         if problem is not None:
@@ -258,6 +262,17 @@ class Operations:
         found = answers_of(value, len(numbers), partial(problem_of_value, schema or {"type": "string"}))
         return {numbers[place]: answer for place, answer in found.items()}
 
+    async def _too_large_prompt(self, tail: list[dict[str, str]], problem: BudgetError) -> RlmError:
+        """Return the error of a prompt that does not fit beside the leaf's instructions, in a planner's terms."""
+        _, tokenizer = await self.run.input_limit(Role.LEAF, self.agent.policy)
+        texts = [message["content"] for message in tail]
+        size = await anyio.to_thread.run_sync(lambda: sum(map(counter(tokenizer).count, texts)), abandon_on_cancel=True)
+        fits = size - int(problem.detail.get("missing_tokens", size))
+        if fits <= 0:
+            return problem  # not even an empty prompt would fit: the host must change that
+        text = f"your prompt has about {size:,} tokens, and about {fits:,} fit: cut it, for example with `partition`"
+        return RunError("prompt_too_large", text, {"tokens": size, "fits": fits})
+
     async def chat(self, messages: tuple[Message, ...], *, call: str) -> str:
         """Return the leaf model's reply to the messages of a handler. Raises: ProviderError, also for an incomplete
         reply."""
@@ -302,6 +317,7 @@ class Operations:
             outcome = await self._call_tool(tool, arguments)
         if outcome.error is not None:
             raise _tool_error(error_of(outcome.error), tool)
+        self.agent.result_shapes[name] = shape_of(outcome.value)
         return outcome.value
 
     def _require_tool(self, tool: Tool) -> None:

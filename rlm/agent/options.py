@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -84,6 +85,7 @@ class Options(Noun):
         loop: ``plans`` (the model writes plans), ``tools`` (it calls tools by the provider's own tool calls), or
             ``auto``: ``tools`` if the provider takes native tools, there is a tool, and all material stands whole in
             the request; else ``plans``.
+        now: the date that planners are told (a date, or an ISO text). Without it, today's.
         max_repairs: how often in a row an invalid reply is returned for correction.
         temperature: the temperature of every request.
         seed: the seed of every request.
@@ -122,6 +124,7 @@ class Options(Noun):
     inline_limit: int = Field(default=INLINE_LIMIT, ge=0)
     observe_limit: int = Field(default=OBSERVED_LIMIT, ge=LEAST_ROOM)
     loop: Literal["auto", "plans", "tools"] = "plans"
+    now: datetime.date | None = None
     max_repairs: int = Field(default=2, ge=0, le=20)
     temperature: float | None = Field(default=None, ge=0, le=2)
     seed: int | None = None
@@ -176,6 +179,11 @@ class Options(Noun):
         if value is not None and not isinstance(value, Mapping):
             raise ValueError(f"a JSON Schema is wanted, such as {{'type': 'integer'}}, not {type(value).__name__}")
         return value
+
+    @pydantic.field_validator("now", mode="before")
+    @classmethod
+    def _now(cls, value: Any) -> Any:
+        return value.date() if isinstance(value, datetime.datetime) else value
 
     @pydantic.field_validator("approve", mode="before")
     @classmethod
@@ -238,6 +246,11 @@ class Options(Noun):
         """The further options of every compile, without the sensor."""
         options = {name: value for name, value in self.prompt_compile_options.items() if name != "sensor"}
         return {**options, **({"signals": dict(self.signals)} if self.signals else {})}
+
+    @property
+    def today(self) -> datetime.date:
+        """The date that planners are told."""
+        return self.now if self.now is not None else datetime.datetime.now(datetime.UTC).date()
 
     @property
     def effective_sensor(self) -> Sensor | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -17,6 +18,12 @@ from rlm.providers.base import Provider
 from rlm.providers.openai_strict import has_object_root
 from rlm.providers.prices import Price, price_of
 from rlm.sending.run_budget import RunBudget
+
+PLANNING = (Role.PLANNER, Role.CHILD)
+"""The roles whose requests have the date."""
+
+DATE_TOKENS = 16
+"""The most tokens of the date."""
 
 
 @dataclass(frozen=True)
@@ -83,3 +90,13 @@ def native_wire(provider: Provider) -> Literal["openai", "anthropic"]:
     raise ConfigurationError(
         "no_native_tools", f"{provider.name} takes no native tools, which loop='tools' needs: write loop='plans'"
     )
+
+
+def dated(parts: dict[str, Any], today: datetime.date) -> dict[str, Any]:
+    """Return the parts of a request with the date at the end of the last message.
+
+    The date is no part of a compile: the fingerprint of a request is the same on every day.
+    """
+    *messages, last = parts["messages"]
+    text = f"{last['content']}\n# Date\n{today.isoformat()}, {today:%A}\n"
+    return {**parts, "messages": [*messages, {**last, "content": text}]}

@@ -182,6 +182,7 @@ def _result(agent: Agent, value: Any, error: RlmError | None, seconds: float) ->
         value=value,
         error=None if error is None else error.to_dict(),
         bound={} if error is None else bound,
+        assumptions=agent.assumptions if error is None else "",
         usage=run.run_budget.spent(seconds),
         prompt_projection=agent.projection,
         findings=tuple(run.run_budget.findings),

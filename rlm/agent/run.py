@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import random
 import secrets
@@ -17,7 +18,7 @@ import anyio.to_thread
 
 from rlm.agent.inputs import INLINE_SHARE, RUN_SHARE, InlineRoom
 from rlm.agent.options import Options
-from rlm.agent.requests import ModelEndpoint, RequestDraft, wire_takes
+from rlm.agent.requests import DATE_TOKENS, PLANNING, ModelEndpoint, RequestDraft, dated, wire_takes
 from rlm.agent.roles import Role, agent_policy
 from rlm.agent.toolbox import Toolbox
 from rlm.boundary import host_code
@@ -75,6 +76,7 @@ class Run:
     rng: random.Random = field(default_factory=random.Random)
     replay: Replay | None = None
     over: bool = False
+    today: datetime.date = field(init=False)
     slots: anyio.CapacityLimiter = field(init=False)
     sensor_slots: anyio.CapacityLimiter = field(init=False)
     workers: Workers = field(init=False)
@@ -88,6 +90,7 @@ class Run:
     _started: defaultdict[Hashable, anyio.Event] = field(default_factory=lambda: defaultdict(anyio.Event))
 
     def __post_init__(self) -> None:
+        self.today = self.options.today
         self.slots = anyio.CapacityLimiter(self.width)
         self.sensor_slots = anyio.CapacityLimiter(MOST_SENSOR_THREADS)  # leaves the default threads to other work
         self.workers = Workers(self.options.budget.max_concurrent_subcalls)
@@ -269,15 +272,21 @@ class Run:
         """
         endpoint = self.endpoint(draft.role)
         enforced = schema if endpoint.provider.enforces_schema and wire_takes(endpoint.provider, schema) else None
+        is_dated = draft.session is None and draft.role in PLANNING
+        parts = view.messages("text") if draft.session is None else view.messages(endpoint.provider.wire, cache=True)
         request = ProviderRequest(
             model=endpoint.provider.model,
-            parts=view.messages("text") if draft.session is None else view.messages(endpoint.provider.wire, cache=True),
+            parts=dated(parts, self.today) if is_dated else parts,
             max_output_tokens=view.policy.reserve_output,
             temperature=self.options.temperature,
             seed=self.options.seed,
             response_format=enforced,
         )
-        size = view.ledger.total + (0 if enforced is None else counter(view.policy.tokenizer).count(str(enforced)))
+        size = (
+            view.ledger.total
+            + (DATE_TOKENS if is_dated else 0)
+            + (0 if enforced is None else counter(view.policy.tokenizer).count(str(enforced)))
+        )
         terms = RequestTerms(
             run_budget=draft.run_budget,
             input_tokens=size,

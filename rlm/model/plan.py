@@ -198,10 +198,14 @@ class Estimate(Noun):
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """The plan answered. ``schema`` is the JSON Schema that the value was checked against."""
+    """The plan answered. ``schema`` is the JSON Schema that the value was checked against.
+
+    ``assumptions`` are the model's words about what it took for granted.
+    """
 
     value: Any
     schema: dict[str, Any] | None = None
+    assumptions: str = ""
 
 
 @dataclass(frozen=True, slots=True)

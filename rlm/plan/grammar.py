@@ -189,7 +189,11 @@ OPERATIONS: Mapping[str, Operation] = {
         {"values": StepField(Shape.VALUES), "needs": _may(Shape.NEEDS)},
         is_ending=True,
     ),
-    "final": Operation("The answer.", {"value": StepField(Shape.VALUE), "schema": _host(Shape.SCHEMA)}, is_ending=True),
+    "final": Operation(
+        "The answer.",
+        {"value": StepField(Shape.VALUE), "assumptions": _may(Shape.NOTE), "schema": _host(Shape.SCHEMA)},
+        is_ending=True,
+    ),
 }
 """Every operation with its fields. ``op`` itself is not among them. The order is that of the text."""
 

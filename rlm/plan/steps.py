@@ -167,7 +167,7 @@ def _final(body: BodyState) -> Work:
     violation = None if schema is None else _schema_violation(body, schema, value, place)
     if violation is not None:
         raise failure("schema_violation", f"the value does not follow its schema: {violation}", place)
-    return Final(value, schema)
+    return Final(value, schema, body.step.get("assumptions", ""))
 
 
 def _schema_violation(body: BodyState, schema: dict[str, Any], value: Any, place: str) -> str | None:

@@ -19,7 +19,8 @@ class Completion(ResultModel):
 
     ``status`` is ``ok`` with the ``value``. It is ``partial`` if time, budget or the host ended the run, and
     ``failed`` after any other error. For these two ``error`` holds the error as data, and ``value`` is the last value
-    that the run bound, or None. ``bound`` holds all bound values by name.
+    that the run bound, or None. ``bound`` holds all bound values by name. ``assumptions`` are the model's words about
+    what it took for granted.
 
     ``usage`` counts the whole tree of agents. ``prompt_projection`` describes the last request of the root.
     ``executable_only`` names the tools that plans of the host can call and no request can show. ``findings`` are
@@ -30,6 +31,7 @@ class Completion(ResultModel):
     status: Status
     value: Any = None
     error: dict[str, Any] | None = None
+    assumptions: str = ""
     bound: dict[str, Any] = {}
     usage: Spent = Spent()
     prompt_projection: PromptProjection | None = None

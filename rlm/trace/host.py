@@ -5,6 +5,7 @@ Handlers, providers and callables are not recorded. A replay takes their replies
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,6 +42,7 @@ class RecordedRun(Protocol):
     planner: Any
     leaf: Any
     extra_pinned: Any
+    today: datetime.date
     id: str
 
     @property
@@ -78,6 +80,7 @@ def record_run(run: RecordedRun, query: str, contexts: Iterable[str], plan: Mapp
         "needs": options.needs,
         "sensor": run.sensor,
         "compile": {key: plain(value) for key, value in options.compile_options.items() if key in COMPILE_OPTIONS},
+        "now": run.today.isoformat(),
         "inline_limit": options.inline_limit,
         "observe_limit": options.observe_limit,
         "loop": options.loop,
@@ -257,6 +260,7 @@ class HostRecord:
             "schema": data["schema"],
             "needs": tuple(data["needs"]),
             "prompt_compile_options": {**data["compile"], "admitted": _preselected(data["compile"])},
+            "now": data.get("now"),
             "inline_limit": data.get("inline_limit"),
             "observe_limit": data.get("observe_limit"),
             "loop": data.get("loop", "plans"),

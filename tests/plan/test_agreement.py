@@ -123,6 +123,8 @@ class Writer:
                 return self.text(bound, handles=name == "prompt")
             case "expr":
                 return rng.choice(["`1`", "length('ab')", "{a: `1`, b: ['x']}"])
+            case "assumptions":
+                return "a {year} has 365 days"
             case "optional" | "pack":
                 return True
             case "schema":
