@@ -1,13 +1,15 @@
 """A conversation with a tools block that only grows. Providers cache prefixes, so a changed block costs money.
 
 Shown tools stay in their place, byte for byte, and new ones follow them. A compaction makes the block again from the
-evidence of this turn alone. The session reports each compaction with its reason: a kept tool may not be shown any
-more, a unit supersedes it, its text changed, the budget is full, the wire takes no more tools, or the host requests it.
+evidence of this turn and from the tools that calls used in the last five turns. The session reports each compaction
+with its reason: a kept tool may not be shown any more, a unit supersedes it, its text changed, the budget is full, the
+wire takes no more tools, or the host requests it.
 """
 
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -21,6 +23,7 @@ from rlm.errors import BudgetError
 from rlm.model import html
 from rlm.model.arguments import instance
 from rlm.model.base import Noun
+from rlm.model.message import called_names, conversation_of
 from rlm.model.policy import Policy
 from rlm.model.wire_limits import limits_of
 from rlm.model.words import counted
@@ -28,6 +31,9 @@ from rlm.similarity.sensor import Sensor
 from rlm.similarity.sensor_input import checked_sensor
 
 REMEMBERED_TURNS = 3
+
+USED_TURNS = 5
+"""The newest turns whose used tools a compaction keeps."""
 
 
 class CompactionReason(enum.StrEnum):
@@ -83,6 +89,8 @@ class Session:
         self._view: CompiledContext | None = None
         self._compaction_requested = False
         self._names: dict[str, str] = {}
+        self._calls: Counter[str] = Counter()
+        self._used: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return f"<Session: turn {self._turn}, {counted(len(self.kept), 'tool')} kept>"
@@ -106,6 +114,27 @@ class Session:
         """Request a compaction at the next turn."""
         self._compaction_requested = True
 
+    def use(self, *ids: str) -> None:
+        """Record that calls used these tools. Calls in ``messages`` and ``tail`` are recorded without it."""
+        for id in ids:
+            self._used.pop(id, None)
+            self._used[id] = self._turn
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Ids of the tools that calls used in the last five turns, the newest last."""
+        return tuple(id for id, turn in self._used.items() if turn > self._turn - USED_TURNS)
+
+    def _count_calls(self, evidence: Mapping[str, Any]) -> None:
+        """Record the tools of the calls that the conversation has more often than in the turn before."""
+        ids = {name: id for id, name in self._names.items()}
+        names = called_names((*(evidence.get("messages") or ()), *evidence.get("tail", ())))
+        calls = Counter(ids[name] for name in names if name in ids)
+        self.use(
+            *(id for id in dict.fromkeys(ids[name] for name in names if name in ids) if calls[id] > self._calls[id])
+        )
+        self._calls = calls
+
     def compile(self, text: str | None = None, **evidence: Any) -> CompiledContext:
         """Compile the next turn, and return its view.
 
@@ -118,6 +147,8 @@ class Session:
         self._turn += 1
         earlier = {} if text is None else {"history": tuple(reversed(self._texts))}
         evidence = {**earlier, "sensor": self.sensor, **evidence}
+        evidence |= {name: conversation_of(name, evidence[name]) for name in ("messages", "tail") if evidence.get(name)}
+        self._count_calls(evidence)
         kept = self.kept
         view: CompiledContext | None = None
         cause: tuple[CompactionReason, tuple[str, ...]] | None = None
@@ -132,7 +163,7 @@ class Session:
                     raise
                 cause = CompactionReason.BUDGET, ()
         if cause is not None or view is None:
-            view = self._compile(text, (), evidence)
+            view = self._compacted(text, kept, evidence)
         if cause is not None:
             reason, units = cause
             lost = tuple(id for id in kept if id not in view.callable)
@@ -142,6 +173,18 @@ class Session:
         self._view = view
         self._names |= {item.unit.id: item.block.name for item in view.shown if item.callable}
         return view
+
+    def _compacted(self, text: str | None, kept: tuple[str, ...], evidence: Mapping[str, Any]) -> CompiledContext:
+        """Return the view of a compaction: with the used tools, unless these stand in the way of other units."""
+        used = tuple(id for id in kept if id in self.used)
+        if used:
+            try:
+                view = self._compile(text, used, evidence)
+            except BudgetError:
+                return self._compile(text, (), evidence)
+            if not self._crowded(view):
+                return view
+        return self._compile(text, (), evidence)
 
     def _compile(self, text: str | None, kept: tuple[str, ...], evidence: Mapping[str, Any]) -> CompiledContext:
         names = {**self._names, **evidence.get("names", {})}

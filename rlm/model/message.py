@@ -117,6 +117,18 @@ def conversation_of(name: str, messages: Any) -> tuple[Message, ...]:
     return tuple(_message(index, message) for index, message in enumerate(messages))
 
 
+def called_names(messages: Iterable[Message]) -> list[str]:
+    """Return the names of the tools that a conversation calls, in order, in every provider's form."""
+    names: list[Any] = []
+    for message in messages:
+        if message.body:
+            sent = message.sent
+            names += [(call.get("function") or {}).get("name") for call in sent.get("tool_calls") or ()]
+            names += [part.get("name") for part in _parts(sent) if part.get("type") == "tool_use"]
+            names += [sent.get("name")] if sent.get("type") == "function_call" else []
+    return [name for name in names if isinstance(name, str)]
+
+
 def only_text(messages: Iterable[Message]) -> None:
     """Raises: ConfigurationError ``invalid_message`` where a message has calls, results or parts that are no text."""
     for index, message in enumerate(messages):

@@ -341,3 +341,47 @@ def test_a_session_keeps_its_sensor_for_all_turns_and_a_turns_own_wins() -> None
     assert session.compactions == []
     with pytest.raises(ConfigurationError, match=r"a Sensor is wanted, not Meanings: rlm.Sensor\(embed\)"):
         rlm.Session(catalog, sensor=Meanings())  # type: ignore[arg-type]
+
+
+def _called(name: str, place: int, wire: str) -> list[dict[str, Any]]:
+    """A call and its result in a provider's form."""
+    if wire == "anthropic":
+        use = {"type": "tool_use", "id": f"t{place}", "name": name, "input": {}}
+        result = {"type": "tool_result", "tool_use_id": f"t{place}", "content": "ok"}
+        return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+    call = {"id": f"c{place}", "type": "function", "function": {"name": name, "arguments": "{}"}}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"c{place}", "content": "ok"},
+    ]
+
+
+@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+def test_twenty_turns_with_third_party_tools_keep_the_prefix_and_compactions_keep_what_was_used(wire: Any) -> None:
+    words = "harbor lantern meadow nickel orchard pebble quarry ribbon saddle timber".split()
+    catalog = rlm.Catalog()
+    for word in words:
+        tools = [{"name": f"{word}_{verb}", "description": f"{verb} the {word}"} for verb in ("list", "show", "move")]
+        catalog.add_tool_list(tools, server=word)
+    policy = rlm.Policy(capabilities={"*"}, budget=900)
+    session = rlm.Session(catalog, policy=policy, wire=wire)
+    talk: list[dict[str, Any]] = []
+    before: list[Any] = []
+    kept_turns = 0
+    for turn in range(20):
+        word = words[(turn // 2) % len(words)]
+        talk.append({"role": "user", "content": f"show the {word}"})
+        used, compactions = session.used, len(session.compactions)
+        view = session.compile(messages=talk[-7:])
+        used = tuple(id for id in session.used if id in set(used))
+        parts = view.messages(wire)
+        if len(session.compactions) == compactions:
+            assert parts["tools"][: len(before)] == before
+            kept_turns += 1
+        elif used:
+            assert 2 * sum(id in view.callable for id in used) >= len(used)
+        before = parts["tools"]
+        talk += _called(view.wire_name(f"mcp_tool:{word}/{word}_show"), turn, wire)
+    assert session.compactions
+    assert kept_turns >= 12
+    assert session.used
