@@ -375,3 +375,44 @@ def test_reading_calls_run_side_by_side_and_writing_ones_alone_in_order(wire: st
         run(model, "look at a place and mark a place", tools=[look, mark], authority="allow").unwrap()
     assert ["seen" in result for result in model.results(1)[:2]] == [True, True]
     assert order == [3, 4]
+
+
+def subagent(wire: str, arguments: dict[str, Any], *more: Any) -> tuple[Model, str]:
+    """A run whose model calls ``rlm_subagent`` with these arguments; the model, and the result of the call."""
+    with Model(wire, ("", ("rlm_subagent", arguments)), *more, "done") as model:
+        policy = rlm.Policy(capabilities={"tool:rlm_subagent"}, selected={"tool:rlm_subagent"})
+        run(model, "Delegate it.", tools=[rlm.subagent_tool()], policy=policy).unwrap()
+    return model, model.results(-1)[0]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_t01_t02_k12_a_subagent_answers_in_time_and_holds_the_skills(wire: str) -> None:
+    for arguments, source in (({"query": "x"}, "default"), ({"query": "x", "timeout_seconds": 20}, "model_request")):
+        model, result = subagent(wire, arguments, "found")
+        assert len(model.bodies) == 3
+        assert f'"source": "{source}"' in result or f'"source":"{source}"' in result
+        assert "found" in result
+        assert system_of(model.bodies[1]).count("skill:rlm-operate") == 1
+        assert "rlm_subagent" not in model.names(1)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize(
+    ("seconds", "kind"),
+    [(10_000, "timeout_exceeds_maximum"), (0, "invalid_timeout"), (-1, "invalid_timeout"), ("30", "invalid_argument")],
+)
+def test_t03_t04_t05_t06_a_wrong_timeout_is_refused_before_a_child_exists(wire: str, seconds: Any, kind: str) -> None:
+    model, result = subagent(wire, {"query": "x", "timeout_seconds": seconds})
+    assert kind in result
+    assert len(model.bodies) == 2
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_t08_t09_t13_the_schema_that_is_sent_is_closed_and_wants_a_query_only(wire: str) -> None:
+    model, _ = subagent(wire, {"query": "x"}, "found")
+    tools = dict(zip(model.names(0), model.bodies[0]["tools"], strict=True))
+    tool = tools["rlm_subagent"]
+    schema = tool["input_schema"] if wire == "anthropic" else tool["function"]["parameters"]
+    assert schema["required"] == ["query"]
+    assert set(schema["properties"]) == {"query", "timeout_seconds"}
+    assert schema["additionalProperties"] is False
