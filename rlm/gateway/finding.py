@@ -13,11 +13,12 @@ from rlm.compiler.view import CompiledContext
 from rlm.errors import RlmError, ToolError
 from rlm.gateway.lanes import Lane, lane_of
 from rlm.gateway.names import ToolNames, long_name
-from rlm.gateway.settings import ClientProfile, GatewaySettings
+from rlm.gateway.settings import MOST_CALLABLE, ClientProfile, GatewaySettings
 from rlm.gateway.upstreams import Upstreams
 from rlm.model.policy import Policy
 from rlm.model.selection import State
 from rlm.model.unit import CALLABLE, Kind, Unit
+from rlm.similarity.sensor import Sensor
 from rlm.tools.tool import Tool
 
 MOST_VIEWS = 256
@@ -36,13 +37,21 @@ class Finder:
         settings: the host's settings.
         profile: the part that these clients see.
         name: the name of the profile.
+        sensor: scores by meaning, beside the words.
     """
 
     def __init__(
-        self, catalog: Catalog, upstreams: Upstreams, settings: GatewaySettings, profile: ClientProfile, name: str
+        self,
+        catalog: Catalog,
+        upstreams: Upstreams,
+        settings: GatewaySettings,
+        profile: ClientProfile,
+        name: str,
+        sensor: Sensor | None = None,
     ) -> None:
         self.name, self.profile = name, profile
         self._catalog, self._upstreams, self._settings = catalog, upstreams, settings
+        self._sensor = sensor
         self._policy = settings.policy_of(profile)
         self._names: tuple[int, ToolNames] = (-1, ToolNames(()))
         self._views: OrderedDict[str, CompiledContext] = OrderedDict()
@@ -86,7 +95,9 @@ class Finder:
 
     def compile(self, task: str, policy: Policy | None = None, *, pack: bool = True) -> CompiledContext:
         """Return the view of a task under the policy of the profile."""
-        return compile_view(self._catalog, task[:MOST_TASK], policy=policy or self._policy, pack=pack)
+        return compile_view(
+            self._catalog, task[:MOST_TASK], policy=policy or self._policy, sensor=self._sensor, pack=pack
+        )
 
     def find(self, task: str, budget: int | None = None, session: str | None = None) -> dict[str, Any]:
         """Return the tools for a task as JSON data: callable ones with their arguments, and the named hidden ones."""
@@ -105,7 +116,7 @@ class Finder:
                 skills.append({"name": long_name(unit.id), "description": unit.description})
             elif unit.kind not in CALLABLE or unit.id not in names.ids:
                 continue
-            elif not item.callable:
+            elif not item.callable or len(tools) == MOST_CALLABLE:
                 listed.append(names.shortest(unit.id))
             elif unit.digest in sent:
                 before.append(names.shortest(unit.id))

@@ -18,6 +18,7 @@ from rlm.tools.mcp.config import MCPLimits, load_mcp_config, servers_of
 
 if TYPE_CHECKING:
     from rlm.gateway.server import ProfileServer
+    from rlm.similarity.sensor import Sensor
 
 
 class Gateway:
@@ -36,6 +37,7 @@ class Gateway:
         budget: tokens of a find; it replaces that of the settings.
         rules: a file with the host's own rules.
         limits: the limits of each server.
+        sensor: finds by meaning too (``rlm.Sensor()``); by default words alone count.
 
     Raises:
         ConfigurationError: ``unreadable``, ``no_servers``, ``mcp_missing``, and as ``rlm.load_mcp_config``.
@@ -50,6 +52,7 @@ class Gateway:
         budget: int | None = None,
         rules: str | Path | None = None,
         limits: MCPLimits | None = None,
+        sensor: Sensor | None = None,
     ) -> None:
         found = load_mcp_config(servers) if isinstance(servers, str | Path) else dict(servers_of(servers, strict=True))
         if isinstance(settings, str | Path):
@@ -65,6 +68,7 @@ class Gateway:
             self.catalog.add_tools(tools)
         self._pinned = {id.partition(":")[2]: id for id, unit in self.catalog.units.items() if unit.pinned}
         self.upstreams = Upstreams(self.catalog, found, self.settings.server_tools(), limits)
+        self._sensor = sensor
         self._finders: dict[str, Finder] = {}
         self._servers: dict[str, ProfileServer] = {}
         for name in self.profiles:
@@ -113,7 +117,9 @@ class Gateway:
         """Return the finder of a profile. Raises: ConfigurationError ``unknown_profile``."""
         if profile not in self._finders:
             settings = self.settings
-            self._finders[profile] = Finder(self.catalog, self.upstreams, settings, settings.profile(profile), profile)
+            self._finders[profile] = Finder(
+                self.catalog, self.upstreams, settings, settings.profile(profile), profile, self._sensor
+            )
         return self._finders[profile]
 
     def find(

@@ -32,7 +32,10 @@ class ToolNames:
         self._by_long = {long_name(id): id for id in self.ids}
         self._counts = Counter(bare_name(id) for id in self.ids)
         self._by_plain: dict[str, list[str]] = {}
+        self._by_name: dict[str, list[str]] = {}
         for id in self.ids:
+            for name in {long_name(id), bare_name(id)}:
+                self._by_name.setdefault(name, []).append(id)
             for name in {_plain(long_name(id)), _plain(bare_name(id))}:
                 self._by_plain.setdefault(name, []).append(id)
 
@@ -50,7 +53,7 @@ class ToolNames:
         exact = self._by_long.get(name) or self._by_long.get(name.removeprefix("mcp_tool:").removeprefix("tool:"))
         if exact is not None:
             return exact
-        found = [id for id in self.ids if bare_name(id) == name] or self._by_plain.get(_plain(name), [])
+        found = self._by_name.get(name) or self._by_plain.get(_plain(name), [])
         if len(found) == 1:
             return found[0]
         if found:
@@ -63,7 +66,7 @@ class ToolNames:
     def named_in(self, text: str) -> list[str]:
         """Return the ids of the tools whose whole name stands in a text."""
         words = {word.strip(".,:;!?()[]{}'\"`") for word in text.split()}
-        return [id for id in self.ids if long_name(id) in words or bare_name(id) in words]
+        return sorted({id for word in words for id in self._by_name.get(word, ())})
 
 
 def _plain(name: str) -> str:
