@@ -109,7 +109,10 @@ class Finder:
         order = {id: place for place, id in enumerate(view.active)}
         shown = sorted(view.shown, key=lambda item: (item.unit.id not in named, order[item.unit.id]))
         sent = self._sent_in(session)
-        tools, listed, before, skills = [], [], [], []
+        tools: list[dict[str, Any]] = []
+        listed: list[str] = []
+        before: list[str] = []
+        skills: list[dict[str, Any]] = []
         for item in shown:
             unit = item.unit
             if unit.kind is Kind.SKILL:
