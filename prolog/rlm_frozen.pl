@@ -55,11 +55,11 @@ part_fact(facts, effect, 2).
 part_fact(facts, identifier, 3).
 part_fact(facts, demands, 2).
 part_fact(facts, lister, 3).
+part_fact(facts, barred, 4).
 part_fact(postings, posting, 4).
 part_fact(vectors, vector, 2).
 
 %   derived(?Name, ?Arity): facts that are made again, or that are not there when a catalog is ready.
-derived(barred, 4).
 derived(stale, 0).
 derived(pending, 1).
 derived(unread, 4).

@@ -279,7 +279,11 @@ class Catalog(UnitStore):
             CatalogError: ``unwritable_file``, ``destroyed``.
             ConfigurationError: ``unknown_tokenizer``.
         """
+        from rlm.catalog.freeze import prepare
+
         place = path_of("path", path)
+        self._alive()
+        prepare(self)
         with self._facts.lock:
             with self._lock:
                 self._alive()

@@ -20,13 +20,18 @@ from rlm.model.wire_limits import ANTHROPIC, COMMON, OPENAI
 from rlm.model.wire_names import shared_names
 from rlm.scoring.postings import Postings, numpy_is_there
 
-COUNTS = "rlm.compiler.tokens.known_counts"
+COMPILER = "rlm.compiler.freezing"
 """The module that counts the texts of units. It stands above this room, so it is found by its name, and only here."""
 
 PARTS = ("facts", "postings", "vectors")
 _MOST_BYTES = 4 * 1024 * 1024 * 1024
 
 Call = Callable[..., Any]
+
+
+def prepare(catalog: Any) -> None:
+    """Let the rules derive what they keep for the usual policies: it goes into the file as well."""
+    importlib.import_module(COMPILER).prepare(catalog)
 
 
 def write_frozen(path: Path, snapshot: Snapshot, call: Call, numbers: Postings | None, tokenizer: str) -> None:
@@ -63,7 +68,7 @@ def write_frozen(path: Path, snapshot: Snapshot, call: Call, numbers: Postings |
     if numbers is not None:
         arrays, table["origins"] = numbers.to_sections([unit.id for unit in units])
         sections |= arrays
-    counts, table["tokenizer"] = importlib.import_module(COUNTS).sections_of(snapshot, tokenizer)
+    counts, table["tokenizer"] = importlib.import_module(COMPILER).sections_of(snapshot, tokenizer)
     sections |= counts
     try:
         frozen_file.write(path, table, sections)

@@ -85,6 +85,7 @@ class FrozenFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._lines: dict[str, list[str]] = {}
         try:
             self._data, descriptor = files.held(path)
         except FileError as problem:
@@ -114,9 +115,12 @@ class FrozenFile:
         return self.section(name).cast(kind)
 
     def lines(self, name: str) -> list[str]:
-        """Return the lines of a text section."""
-        text = str(self.section(name), "utf-8")
-        return text.split("\n") if text else []
+        """Return the lines of a text section, the same list each time."""
+        lines = self._lines.get(name)
+        if lines is None:
+            text = str(self.section(name), "utf-8")
+            lines = self._lines[name] = text.split("\n") if text else []
+        return lines
 
     def part(self, name: str) -> list[int]:
         """Return where the rules find one of their parts: the offset in bytes, and the number of its lists."""
