@@ -94,26 +94,35 @@ reads(M, I) :-
 %!  reads_first(+Module, :Usable, +Wanted:bool, +Placed, -Ranked) is det.
 %
 %   Candidates by the tenth of the best score that they reach, within it those that read before the others, else in
-%   their order. Placed has `Score-C`, best first: the score is the one by which the candidate stands. Wanted is `true`
-%   where a change may be wanted; then nothing moves. The best one is one that may be shown.
+%   their order. Placed has them best first: `plain(Cs)`, or `keyed(Pairs)` of `k(Down, _, _)-C`, where -Down is the score
+%   by which the candidate stands. Wanted is `true` where a change may be wanted; then nothing moves. The best one is one
+%   that may be shown.
 
 reads_first(M, Usable, false, Placed, Ranked), M:effect(_, read) =>
-    (   member(Best-C, Placed),
+    scored(Placed, Scored),
+    (   member(Best-C, Scored),
         arg(1, C, First),
         call(Usable, First),
         Best > 0
-    ->  findall(k(Down, Writes, Place)-Candidate,
-                ( nth1(Place, Placed, Score-Candidate),
+    ->  findall(k(Band, Writes, Place)-Candidate,
+                ( nth1(Place, Scored, Score-Candidate),
                   arg(1, Candidate, I),
-                  Down is -(Score * 10 // Best),
+                  Band is -(Score * 10 // Best),
                   ( reads(M, I) -> Writes = 0 ; Writes = 1 ) ),
                 Keyed),
         keysort(Keyed, Sorted),
         pairs_values(Sorted, Ranked)
-    ;   pairs_values(Placed, Ranked)
+    ;   pairs_values(Scored, Ranked)
     ).
-reads_first(_, _, _, Placed, Ranked) =>
-    pairs_values(Placed, Ranked).
+reads_first(_, _, _, plain(Cs), Ranked) =>
+    Ranked = Cs.
+reads_first(_, _, _, keyed(Pairs), Ranked) =>
+    pairs_values(Pairs, Ranked).
+
+scored(plain(Cs), Scored) :-
+    findall(Score-C, ( member(C, Cs), arg(2, C, Score) ), Scored).
+scored(keyed(Pairs), Scored) :-
+    findall(Score-C, ( member(k(Down, _, _)-C, Pairs), Score is -Down ), Scored).
 
 %   change_verb(?Verb): it asks for something to be different afterwards.
 change_verb(add).       change_verb(append).    change_verb(apply).     change_verb(approve).

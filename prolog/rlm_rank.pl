@@ -59,7 +59,7 @@ intent_factor(800).
 
 ranked_in(M, View, Usable, evidence(Words, Others, _, Intents, Input), Merged, Ranked, floors(Floor, Relative)) :-
     merged(Words, Others, Merged),
-    apart(Merged, Unneeded, Needed),
+    apart(Others, Merged, Unneeded, Needed),
     Floor = Input.floor,
     Least is 1000 * Floor,
     findall(c(I, Score, Lexical, Es),
@@ -79,11 +79,10 @@ ranked_in(M, View, Usable, evidence(Words, Others, _, Intents, Input), Merged, R
     ( get_dict(wants_change, Input, Wanted) -> true ; Wanted = true ),
     reads_first(M, Usable, Wanted, Placed, Ranked).
 
-%   apart(+Merged, -Unneeded, -Needed): what units count without what a need says of them, and the needed ones. A need
+%   apart(+Others, +Merged, -Unneeded, -Needed): what units count without what a need says of them, and the needed ones. A need
 %   only adds: it raises no floor, takes no place, and gives no other unit a better one.
-apart(Merged, Unneeded, Needed) :-
-    (   member(c(_, _, _, Es), Merged),
-        member(E, Es),
+apart(Others, Merged, Unneeded, Needed) :-
+    (   member(_-E, Others),
         needed(E)
     ->  part(Merged, Unneeded, Needed)
     ;   Unneeded = Merged,
@@ -249,7 +248,7 @@ enough_words(Words, Usable, Kept, First, Step, Left, Last) :-
     ;   true
     ).
 
-%   spread_names(+Kept, +M, :Usable, -Placed): `Score-C` for each, with the score by which it stands. Of units with the
+%   spread_names(+Kept, +M, :Usable, -Placed): as reads_first/5 takes it (rlm_change). Of units with the
 %   same bare name, each further one stands where half the score of the one before would put it, so that one name does
 %   not fill the first places. Units that may not be shown do not count.
 spread_names(Kept, M, Usable, Placed) :-
@@ -257,11 +256,11 @@ spread_names(Kept, M, Usable, Placed) :-
     keysort(Named, Sorted),
     repeated(Sorted, Repeated),
     (   Repeated == []
-    ->  findall(Score-C, ( member(C, Kept), arg(2, C, Score) ), Placed)
+    ->  Placed = plain(Kept)
     ;   list_to_assoc(Repeated, Counts),
         halved(Named, M, Usable, Counts, Keyed),
         keysort(Keyed, Ordered),
-        findall(Score-C, ( member(k(Down, _, _)-C, Ordered), Score is -Down ), Placed)
+        Placed = keyed(Ordered)
     ).
 
 %   repeated(+Sorted, -Pairs): `Name-0` for each name that more than one unit has.

@@ -8,7 +8,7 @@
           ]).
 :- set_prolog_flag(optimise, true).           % arithmetic in place; this file only
 :- use_module(library(aggregate), [aggregate_all/3]).
-:- use_module(library(assoc), [get_assoc/3, list_to_assoc/2, put_assoc/4]).
+:- use_module(library(assoc), [get_assoc/3, list_to_assoc/2]).
 :- use_module(library(lists), [append/3, last/2, member/2, nth0/3]).
 :- use_module(library(ordsets), [list_to_ord_set/2, ord_memberchk/2]).
 :- use_module(library(solution_sequences), [limit/2]).
@@ -31,15 +31,15 @@ Facts of a catalog module:
 |-----------------------------------|------------------------------------------------------------------|
 | server(I, Server)                 | its server                                                       |
 | effect(I, Effect)                 | the effect of the tool, where the host says one                  |
-| identifier(I, Parameter, Stem)    | a parameter that identifies something, and the stem of its noun  |
+| identifier(I, Parameter, Key)     | a parameter that identifies something: its server and noun (key/3) |
 | demands(I, Parameter)             | a required one                                                   |
-| lister(Stem, Server, I)           | a tool of the server that lists such things, and changes nothing |
+| lister(Key, I)                    | a tool that lists such things, and changes nothing               |
 */
 
 %!  server_declare(+Module) is det.
 
 server_declare(M) :-
-    dynamic([ M:server/2, M:effect/2, M:identifier/3, M:demands/2, M:lister/3 ], [incremental(false)]).
+    dynamic([ M:server/2, M:effect/2, M:identifier/3, M:demands/2, M:lister/2 ], [incremental(false)]).
 
 %!  server_add(+Module, +Stemmer, +I, +Unit:dict, +NameWords:list) is det.
 
@@ -49,10 +49,17 @@ server_add(M, Stemmer, I, Unit, NameWords) :-
     ->  true
     ;   assertz(M:server(I, Unit.server)),
         forall(identifying(Stemmer, Unit.identifiers, Parameter, Required, Stem),
-               ( assertz(M:identifier(I, Parameter, Stem)),
+               ( key(Unit.server, Stem, Key),
+                 assertz(M:identifier(I, Parameter, Key)),
                  ( Required == true -> assertz(M:demands(I, Parameter)) ; true ) )),
-        forall(listed(Stemmer, Unit, NameWords, Stem), assertz(M:lister(Stem, Unit.server, I)))
+        forall(listed(Stemmer, Unit, NameWords, Stem),
+               ( key(Unit.server, Stem, Key),
+                 assertz(M:lister(Key, I)) ))
     ).
+
+%   key(+Server, +Stem, -Key): things of this noun on this server, as one atom, so that they are found by one index.
+key(Server, Stem, Key) :-
+    atomic_list_concat([Server, ' ', Stem], Key).
 
 %!  server_forget(+Module, +I) is det.
 
@@ -61,7 +68,7 @@ server_forget(M, I) :-
     retractall(M:effect(I, _)),
     retractall(M:identifier(I, _, _)),
     retractall(M:demands(I, _)),
-    retractall(M:lister(_, _, I)).
+    retractall(M:lister(_, I)).
 
 %   identifying(+Stemmer, +Identifiers, -Parameter, -Required, -Stem) is nondet: the parameter is a noun, followed by a
 %   word for an identifier. Names are written in many ways: a name identifies only where it is required.
@@ -171,61 +178,78 @@ most_producers(2).
 %   are roots too.
 
 with_producers(M, View, turn(Tokens, _, Firm, _), Roots0, Roots) :-
-    (   M:lister(_, _, _),
+    (   M:lister(_, _),
         member(root(I, evidence, _), Roots0),
         M:identifier(I, _, _)
-    ->  findall(J-true, ( member(J, Firm) ; member(root(J, _, _), Roots0) ), Pairs0),
-        sort(Pairs0, Pairs),
-        list_to_assoc(Pairs, Known),
-        produced(Roots0, M, View, Tokens, Known, Roots)
+    ->  findall(J, ( member(J, Firm) ; member(root(J, _, _), Roots0) ), Js),
+        sort(Js, Known),
+        produced(Roots0, M, View, text(Tokens, _), Known, [], Roots)
     ;   Roots = Roots0
     ).
 
-produced([], _, _, _, _, []).
-produced([Root|Roots0], M, View, Tokens, Known0, [Root|Roots]) :-
+%   produced(+Roots0, +M, +View, ?Text, +Known, +Taken, -Roots): Known are the roots, Taken the producers so far.
+produced([], _, _, _, _, _, []).
+produced([Root|Roots0], M, View, Text, Known, Taken0, [Root|Roots]) :-
     Root = root(I, Tier, _),
-    most_producers(Most),
     (   Tier == evidence,
-        M:server(I, Server),
-        findall(k(Id, J, Parameter),
-                ( M:identifier(I, Parameter, Stem),
-                  M:lister(Stem, Server, J),
-                  J =\= I,
-                  \+ get_assoc(J, Known0, _),
-                  counts(View, J),
-                  \+ M:demands(J, Parameter),
-                  \+ has_value(Tokens, Parameter),
-                  M:unit(J, Id, _, _, _, _) ),
-                Found0),
-        Found0 \== []
-    ->  sort(Found0, Found1),
-        sort(1, @<, Found1, Found),
-        findall(J-Parameter, limit(Most, member(k(_, J, Parameter), Found)), Taken),
-        placed(Taken, I, Known0, Known, Roots, Rest),
-        produced(Roots0, M, View, Tokens, Known, Rest)
-    ;   produced(Roots0, M, View, Tokens, Known0, Roots)
+        \+ \+ ( M:identifier(I, _, Key), M:lister(Key, _) ),
+        looked_through(Text),
+        producers(M, View, Text, Known, Taken0, I, Found),
+        Found \== []
+    ->  findall(J, member(J-_, Found), Js),
+        append(Js, Taken0, Taken),
+        placed(Found, I, Roots, Rest),
+        produced(Roots0, M, View, Text, Known, Taken, Rest)
+    ;   produced(Roots0, M, View, Text, Known, Taken0, Roots)
     ).
 
-placed([], _, Known, Known, Rest, Rest).
-placed([J-Parameter|Taken], I, Known0, Known, [root(J, producer, after(I, Parameter))|Roots], Rest) :-
-    put_assoc(J, Known0, true, Known1),
-    placed(Taken, I, Known1, Known, Roots, Rest).
+producers(M, View, Text, Known, Taken, I, Found) :-
+    findall(k(Id, J, Parameter),
+            ( M:identifier(I, Parameter, Key),
+              M:lister(Key, J),
+              J =\= I,
+              \+ ord_memberchk(J, Known),
+              \+ memberchk(J, Taken),
+              counts(View, J),
+              \+ M:demands(J, Parameter),
+              \+ has_value(Text, Parameter),
+              M:unit(J, Id, _, _, _, _) ),
+            Found0),
+    sort(Found0, Found1),
+    sort(1, @<, Found1, Found2),
+    most_producers(Most),
+    findall(J-Parameter, limit(Most, member(k(_, J, Parameter), Found2)), Found).
 
-%   has_value(+Tokens, +Parameter) is semidet: the noun of the parameter stands beside something that looks like a value:
-%   it is quoted, has a digit, or is written in capitals. At most two words are between them ("the project with key ACME").
-has_value(Tokens, Parameter) :-
+placed([], _, Rest, Rest).
+placed([J-Parameter|Found], I, [root(J, producer, after(I, Parameter))|Roots], Rest) :-
+    placed(Found, I, Roots, Rest).
+
+%   has_value(+Text, +Parameter) is semidet: the noun of the parameter stands beside something that looks like a value:
+%   it is quoted, has a digit, or is written in capitals. At most three words are between them ("the project with key
+%   ACME"). `Text` is `text(Tokens, Values)`: most texts have no value at all.
+has_value(text(Tokens, [First|Values]), Parameter) :-
     identifier_words(Parameter, Words),
     append(Nouns, [_], Words),
     last(Nouns, Noun),
     nth0(Place, Tokens, w(Word, _)),
     named_by(Word, Noun),
-    nth0(Other, Tokens, Token),
-    Distance is Other - Place,
+    member(Value, [First|Values]),
+    Distance is Value - Place,
     Distance =\= 0,
     Distance >= -2,
     Distance =< 4,
-    value_like(Token),
     !.
+
+%   looked_through(+Text): the values are looked for once, where they matter.
+looked_through(text(Tokens, Values)) :-
+    (   var(Values)
+    ->  value_places(Tokens, Values)
+    ;   true
+    ).
+
+%   value_places(+Tokens, -Places): where something stands that looks like a value.
+value_places(Tokens, Places) :-
+    findall(Place, ( nth0(Place, Tokens, Token), value_like(Token) ), Places).
 
 named_by(Word, Noun) :-
     (   Word == Noun
