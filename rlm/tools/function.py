@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, Unpack, overload
 
-from rlm.errors import ConfigurationError, did_you_mean
+from rlm.errors import ConfigurationError, UnitError, did_you_mean
 from rlm.model.arguments import instance
 from rlm.model.unit import Provenance, Unit
 from rlm.tools.signature import binder_of, schema_of
@@ -97,7 +97,15 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def tool_unit(item: Any, **host: Any) -> Unit:
-    """Return the unit of a tool or a plain function. ``host`` holds further fields of the unit."""
+    """Return the unit of a tool or a plain function. ``host`` holds further fields of the unit.
+
+    Raises:
+        UnitError: ``unknown_field`` for ``effect``, which the tool itself has.
+    """
+    if "effect" in host:
+        raise UnitError(
+            "unknown_field", "a tool has its effect itself: write @rlm.tool(effect=...)", {"field": "effect"}
+        )
     item = as_tool(item)
     own: dict[str, Any] = {"provenance": Provenance(source="function"), "trust": item.trust, "effect": item.effect}
     if item.capability != item.id:
