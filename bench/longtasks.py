@@ -306,19 +306,34 @@ def _ask(instruction: str, about: Any, bind: str, schema: dict[str, Any] | None 
 
 
 def _map(over: Any, name: str, bind: str, *steps: dict[str, Any]) -> dict[str, Any]:
-    return {"op": "map", "over": over, "as": name, "steps": list(steps), "bind": bind}
+    packed = {"pack": True} if [step["op"] for step in steps] == ["model"] else {}
+    return {"op": "map", "over": over, "as": name, "steps": list(steps), **packed, "bind": bind}
 
+
+_ITEM = re.compile(r"\n# (?=item-[0-9]+\n)")
+"""The beginning of an item in a request for several."""
 
 # -- a leaf that makes no mistake -------------------------------------------------------------------------
 
 
 def answer(text: str) -> str | None:
-    """The right reply to a request of one of the plans, from its text alone; None for any other text."""
+    """The right reply to a request of one of the plans, from its text alone; None for any other text.
+
+    A request with several items gets an object with the reply to each.
+    """
+    head, *items = _ITEM.split(text)
+    if items:
+        replies = {name: answer(f"{head}\n{rest}") for name, _, rest in (item.partition("\n") for item in items)}
+        return None if None in replies.values() else json.dumps({name: _value(replies[name]) for name in replies})
     for instruction, read in _LEAVES.items():
         _, found, data = text.rpartition(instruction)
         if found:
             return read(data)
     return None
+
+
+def _value(reply: str | None) -> Any:
+    return json.loads(reply) if reply is not None and reply.startswith("{") else reply
 
 
 def _code(data: str) -> str:
