@@ -15,8 +15,8 @@ from rlm.context.byte_window import ByteWindow
 from rlm.context.limits import ActionLimits, Guard
 from rlm.context.partition import headings
 
-END_CHARACTERS = 1_000
-"""Characters of each end of a text. Other runtimes for long inputs show a preview of this size."""
+END_CHARACTERS = 240
+"""Characters of each end of a text: three lines of a terminal, which show the form of a text."""
 
 NAMES_CHARACTERS = 4_000
 """Characters of the list of documents: about 40 documents with first lines, or 120 with names and sizes."""

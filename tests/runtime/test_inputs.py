@@ -95,8 +95,8 @@ def test_an_overview_makes_info_and_peek_needless() -> None:
     listed = [json.loads(line.removeprefix("document = ")) for line in rows.text.split("\n")[:11]]
     assert listed == [[name, len(text), f"License {n}"] for n, (name, text) in enumerate(texts.items())]
     assert [f'heading = "## Terms {n}"' for n in range(11)] == rows.text.split("\n")[11:]
-    assert (beginning.name, beginning.original) == ("context:beginning", texts["l0.txt"][:1000])
-    assert (end.name, end.original) == ("context:end", texts["l10.txt"][-1000:])
+    assert (beginning.name, beginning.original) == ("context:beginning", texts["l0.txt"][:240])
+    assert (end.name, end.original) == ("context:end", texts["l10.txt"][-240:])
 
 
 def test_the_overview_of_many_documents_is_bounded_and_tells_of_the_rest() -> None:
