@@ -14,7 +14,7 @@ from typing import Any, Literal
 from rlm.agent.agent_state import AgentState
 from rlm.agent.conversation import Conversation
 from rlm.agent.frames import host_frame, is_last_turn
-from rlm.agent.inputs import AgentInputs, answer_text, describe_inputs
+from rlm.agent.inputs import AgentInputs, answer_text, describe_inputs, observe_text
 from rlm.agent.operations import Operations
 from rlm.agent.pace import AgentPace
 from rlm.agent.planning import LARGE_TEXT, in_thread_if_large, next_plan
@@ -60,8 +60,9 @@ class Agent(AgentState):
         self.tools.first = self.run.options.first_needs if self.depth == 0 else (words_in(self.task),)
         if self._asking(inputs) == "tools":
             return await ToolLoop(self, inputs, native_wire(self.run.endpoint(self.role).provider)).answer()
-        if self.depth == 0:
-            inputs = replace(inputs, text=inputs.text + answer_text(self.run.options.output_schema))
+        room_text = observe_text(self.run.options.observe_limit)
+        form = "" if self.depth else answer_text(self.run.options.output_schema)
+        inputs = replace(inputs, text=f"{inputs.text}{room_text}{form}")
         conversation = Conversation(inputs, self.run.options.observe_limit)
         while True:
             await self.begin_turn()

@@ -99,6 +99,11 @@ async def describe_inputs(inputs: Mapping[str, Any], store: Store, room: InlineR
     return AgentInputs(message("# Inputs\n", *parts), tuple(unread), has_material)
 
 
+def observe_text(room: int) -> str:
+    """Return the text that tells a planner how much of its values a turn shows."""
+    return f"`observe` shows at most {room:,} characters.\n"
+
+
 def answer_text(schema: Mapping[str, Any] | None) -> str:
     """Return the text that tells a planner the form of the answer."""
     if schema is not None:

@@ -152,6 +152,7 @@ def test_the_limit_of_an_observation_is_an_option() -> None:
         first = plan(model("x", "said"), observing(var("said")))
         requests = planned(first, plan(final(1)), leaf=text, observe_limit=limit)
         assert ("shown in part" in requests[1].text) is not whole
+        assert f"`observe` shows at most {limit:,} characters.\n" in requests[0].text
 
 
 def test_after_a_failed_step_it_is_told_in_short_what_was_bound() -> None:
