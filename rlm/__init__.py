@@ -17,6 +17,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "Activation": "rlm.model.unit",
     "Preselected": "rlm.model.turn",
+    "Agent": "rlm.api.agent",
+    "AgentEvent": "rlm.api.agent",
     "Answer": "rlm.sending.results",
     "Approval": "rlm.tools.authority",
     "Authority": "rlm.tools.authority",
@@ -109,6 +111,8 @@ if TYPE_CHECKING:
     from rlm.agent.commands import Commands as Commands
     from rlm.agent.subagent import SubagentTimeouts as SubagentTimeouts
     from rlm.agent.subagent import subagent_tool as subagent_tool
+    from rlm.api.agent import Agent as Agent
+    from rlm.api.agent import AgentEvent as AgentEvent
     from rlm.api.ask import aask as aask
     from rlm.api.ask import ask as ask
     from rlm.api.chat import achat as achat

@@ -92,6 +92,7 @@ def door(call: Callable[..., Any], argument: str, *wrong: Any, named: str = "") 
     return Door(lambda value: call(**{argument: value}), named or argument, wrong or (5, ODD))
 
 
+ONLINE = "openai:m@http://127.0.0.1:1/v1"
 PATHS = (None, 5, b"x", "\ud800", "a\0b", ODD)
 NAMES = (5, None, ["x"], ODD)
 
@@ -192,6 +193,10 @@ DOORS: dict[str, Door] = {
     "execute, grant": door(lambda **given: rlm.execute([known], "known", **given), "grant", 5, "allow", {}),
     "execute, time_limit": door(lambda **given: rlm.execute([known], "known", **given), "time_limit", 0, "5", True),
     "tool_message, outcome": Door(lambda outcome: rlm.tool_message({"id": "a"}, outcome), "outcome", (None, 5, "x")),
+    "Agent, catalog": Door(lambda catalog: rlm.Agent(catalog, model=ONLINE), "Catalog", (None, 5, "x", [UNIT])),
+    "Agent, model": Door(lambda model: rlm.Agent(stocked(), model=model), "model|provider", (None, 5, ODD)),
+    "Agent.run": Door(lambda text: rlm.Agent(stocked(), model=ONLINE).run(text), "query", (None, 5, b"x")),
+    "Agent.resume": Door(lambda state: rlm.Agent.resume(state, stocked(), model=ONLINE), "state", (None, 5, "x", {})),
     "run_plan, plan": Door(rlm.run_plan, "plan|steps|object", (None, 5, [1], "x")),
     "replay, path": door(rlm.replay, "path", *PATHS),
     "Record": Door(Record, "path", PATHS),
@@ -275,7 +280,7 @@ def test_whether_something_is_there_is_no_error_whatever_is_asked() -> None:
 def test_every_public_name_that_can_be_called_with_something_has_a_door_here() -> None:
     """Names that take nothing from a host, or that only the library makes."""
     made = {"Answer", "Completion", "CompiledContext", "Future", "TokenLedger", "Reason", "ToolOutcome", "ToolRequest"}
-    made |= {"BatchRow"}
+    made |= {"AgentEvent", "BatchRow"}
     plain = {"Cancellation", "CancelToken", "ResultForm", "cancelled"} | {
         name for name in rlm.__all__ if isinstance(getattr(rlm, name), type(rlm.Mode))
     }
@@ -286,6 +291,8 @@ def test_every_public_name_that_can_be_called_with_something_has_a_door_here() -
             "Authority",
             "Command",
             "Decision",
+            "Gateway",
+            "GatewaySettings",
             "MCPClient",
             "MCPLimits",
             "MCPTools",

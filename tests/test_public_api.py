@@ -8,7 +8,7 @@ import pytest
 
 PUBLIC = {
     "rlm": """
-        Activation Answer Approval Authority AuthorityLevel BatchRow Budget CancelToken Cancellation Catalog Command
+        Activation Agent AgentEvent Answer Approval Authority AuthorityLevel BatchRow Budget CancelToken Cancellation Catalog Command
         Commands CompiledContext Completion Context Decision Effect Future Gateway GatewaySettings Grant Kind MCPClient
         MCPLimits
         MCPTools Message Mode PackingClass Pin Policy Pool Preselected Profile Reason Registry

@@ -86,6 +86,10 @@ class Options(Noun):
             ``auto``: ``tools`` if the provider takes native tools, there is a tool, and all material stands whole in
             the request; else ``plans``.
         now: the date that planners are told (a date, or an ISO text). Without it, today's.
+        messages: earlier messages of the conversation, in the provider's own form, before the query. They need
+            ``loop="tools"``.
+        shown: the names of the tools that earlier requests of the conversation showed, by id and in their order. So
+            these tools keep their places (``Session.shown``).
         max_repairs: how often in a row an invalid reply is returned for correction.
         temperature: the temperature of every request.
         seed: the seed of every request.
@@ -125,6 +129,8 @@ class Options(Noun):
     observe_limit: int = Field(default=OBSERVED_LIMIT, ge=LEAST_ROOM)
     loop: Literal["auto", "plans", "tools"] = "plans"
     now: datetime.date | None = None
+    messages: tuple[Mapping[str, Any], ...] = ()
+    shown: Mapping[str, str] = {}
     max_repairs: int = Field(default=2, ge=0, le=20)
     temperature: float | None = Field(default=None, ge=0, le=2)
     seed: int | None = None

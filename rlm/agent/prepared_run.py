@@ -55,6 +55,8 @@ def prepare(query: str, context: Any, options: Options, *, planned: bool) -> Pre
     )
     authority = {} if options.authority is None else {"authority": options.authority}
     planner, leaf = _endpoints(options, planned=planned)
+    if options.messages and options.loop != "tools":
+        raise ConfigurationError("invalid_option", "messages: an earlier conversation needs loop='tools'")
     if options.loop == "tools" and planner is not None:
         native_wire(planner.provider)  # an unfit provider is refused before any request
     contexts = {} if context is None else Context.named_of(context)

@@ -56,7 +56,7 @@ class RequestDraft:
     retained: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
-    messages: Sequence[dict[str, str]] = ()
+    messages: Sequence[Mapping[str, Any]] = ()
     session: Session | None = None
 
 

@@ -7,9 +7,10 @@ only runs alone, in the order of the calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from rlm.agent.agent_state import AgentState, AmountsLeft
 from rlm.agent.frames import allowed_ops, budget_text, frame_of_view, grammar, is_last_turn
@@ -53,6 +54,28 @@ PLAN_OPS = frozenset({"observe", "checkpoint"})
 """The operations that a plan of ``run_plan`` does not have."""
 
 
+class LoopWatcher(Protocol):
+    """Is told what happens in the loop of the root."""
+
+    def called(self, calls: Sequence[ToolCall]) -> None:
+        """The model called tools."""
+
+    def returned(self, results: Sequence[CallResult]) -> None:
+        """The calls have results."""
+
+    def answered(self, messages: list[dict[str, Any]], shown: dict[str, str]) -> None:
+        """The run has its answer: all messages up to it, and the names of the tools in the block."""
+
+
+watching: ContextVar[list[LoopWatcher] | None] = ContextVar("rlm_watching", default=None)
+"""The watcher of the run that is started now; the root of that run takes it out."""
+
+
+def _taken_watcher(depth: int) -> LoopWatcher | None:
+    waiting = watching.get()
+    return waiting.pop() if waiting and depth == 0 else None
+
+
 class ToolLoop:
     """The loop of one agent.
 
@@ -67,7 +90,9 @@ class ToolLoop:
         left = agent.run_budget.left()
         self.ops = allowed_ops(agent, agent.withheld_at(left, spare=1), left) - PLAN_OPS
         self.talk = ToolTalk(wire, self._opening(left))
-        self.session = Session(self.run.catalog, tools="native", wire=wire)
+        shown = self.run.options.shown if agent.depth == 0 else {}
+        self.session = Session(self.run.catalog, tools="native", wire=wire, shown=shown)
+        self.watcher = _taken_watcher(agent.depth)
 
     def _opening(self, left: AmountsLeft) -> str:
         """Return the first message after the task: the inputs, the form of the answer, and the budget."""
@@ -89,11 +114,17 @@ class ToolLoop:
             reply = await self.run.send_draft(draft, view, self._schema())
             exchange = self.talk.add(reply)
             if exchange.calls:
+                if self.watcher is not None:
+                    self.watcher.called(exchange.calls)
                 await self._take_calls(exchange, view, call)
+                if self.watcher is not None:
+                    self.watcher.returned(exchange.results)
                 refused = 0
                 continue
             value, problem = self._value_of(reply, view)
             if problem is None:
+                if self.watcher is not None:
+                    self.watcher.answered(self._whole_conversation(), self.session.shown)
                 return value
             refused += 1
             self.run.trace.event("refused", call=call, error=problem.to_dict())
@@ -104,6 +135,11 @@ class ToolLoop:
                 text_block("problem", problem.message),
                 "Answer again, with the corrected answer alone.\n",
             )
+
+    def _whole_conversation(self) -> list[dict[str, Any]]:
+        """Return all messages up to the answer, in the provider's own form."""
+        earlier = [dict(each) for each in self.run.options.messages]
+        return [*earlier, {"role": "user", "content": self.agent.task}, *self.talk.tail()]
 
     def _schema(self) -> dict[str, Any] | None:
         schema = self.run.options.output_schema
@@ -171,6 +207,7 @@ class ToolLoop:
             call=call,
             role=agent.role,
             text="" if agent.depth else agent.task,
+            messages=() if agent.depth else self.run.options.messages,
             tail=tail,
             needs=agent.tools.needs,
             extra_pinned=(*loop_units(agent.role), *self._own_tools()),

@@ -66,6 +66,8 @@ class Session:
             ``sensor=`` takes precedence.
         tools: the place of schemas, as in ``rlm.compile``.
         wire: the format of native tools, as in ``rlm.compile``.
+        shown: the names of the tools that earlier requests of the conversation showed, by id and in their order, if the
+            conversation goes on from a saved state.
     """
 
     @boundary("Session", elsewhere=ELSEWHERE)
@@ -77,6 +79,7 @@ class Session:
         sensor: Sensor | None = None,
         tools: Literal["native", "text"] = "native",
         wire: Literal["openai", "anthropic"] | None = None,
+        shown: Mapping[str, str] | None = None,
     ) -> None:
         self.catalog = instance("catalog", catalog, Catalog)
         self.policy = checked_policy(policy)
@@ -88,9 +91,10 @@ class Session:
         self._texts: list[str] = []
         self._view: CompiledContext | None = None
         self._compaction_requested = False
-        self._names: dict[str, str] = {}
         self._calls: Counter[str] = Counter()
         self._used: dict[str, int] = {}
+        self._names: dict[str, str] = dict(shown or {})
+        self._first_kept = tuple(shown or ())
 
     def __repr__(self) -> str:
         return f"<Session: turn {self._turn}, {counted(len(self.kept), 'tool')} kept>"
@@ -108,7 +112,12 @@ class Session:
     @property
     def kept(self) -> tuple[str, ...]:
         """Ids of the tools in the block, in order."""
-        return self._view.callable if self._view is not None else ()
+        return self._view.callable if self._view is not None else self._first_kept
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The names of the tools in the block, by id and in their order."""
+        return {id: self._names[id] for id in self.kept if id in self._names}
 
     def compact(self) -> None:
         """Request a compaction at the next turn."""
