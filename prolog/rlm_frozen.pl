@@ -188,3 +188,7 @@ warm_unit(M, I) :-
                          server(I, _), mandatory(I), invisible(I), unavailable(I), guarded(I), requires(I, _), suggests(I, _),
                          conflicts(I, _), supersedes(I, _), above(I, _), above(_, I)]),
            forall(M:Goal, true)).
+
+:- det(catalog_freeze/2).
+:- det(catalog_thaw/2).
+:- det(catalog_fill/2).
