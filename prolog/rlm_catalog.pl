@@ -82,7 +82,7 @@ declare(M) :-
     dynamic([ M:unit/6, M:number/2, M:pinned/1, M:mandatory/1, M:invisible/1, M:unavailable/1,
               M:requires/2, M:suggests/2, M:conflicts/2, M:supersedes/2,
               M:key/3, M:joined/3, M:called/2, M:start/2, M:signal/4, M:above/2, M:stale/0, M:next/1, M:size/1,
-              M:guarded/1, M:barred/4
+              M:guarded/1, M:barred/4, M:body/2, M:occasion/2
             ]),
     index_declare(M),
     examples_declare(M),
@@ -204,6 +204,8 @@ retract_unit(M, I) :-
     retractall(M:requires(I, _)),
     retractall(M:suggests(I, _)),
     retractall(M:conflicts(I, _)),
+    retractall(M:body(I, _)),
+    retractall(M:occasion(I, _)),
     (   retract(M:supersedes(I, _))
     ->  retractall(M:supersedes(I, _)),
         outdate(M)
@@ -277,6 +279,8 @@ assert_unit(M, I, Unit) :-
     add_relations(Unit.requires, requires, M, I),
     add_relations(Unit.suggests, suggests, M, I),
     add_relations(Unit.conflicts, conflicts, M, I),
+    add_relations(Unit.bodies, body, M, I),
+    add_relations(Unit.occasions, occasion, M, I),
     add_relations(Unit.supersedes, supersedes, M, I),
     ( Unit.supersedes == [] -> true ; outdate(M) ).
 
@@ -289,7 +293,7 @@ add_relations([Id|Ids], Relation, M, I) :-
 %   ordinary(-Unit:dict): what is not said of a unit; most of it is said of few.
 ordinary(_{ priority: 100, pinned: false, mandatory: false, visible: true, available: true,
             requires: [], suggests: [], conflicts: [], supersedes: [], groups: [], triggers: [], origin: '',
-            effect: '', server: '', identifiers: [] }).
+            effect: '', server: '', identifiers: [], bodies: [], occasions: [] }).
 
 %   bare_name(+Name, -Bare): the words of a name; a number behind `@` or `#` only tells variants apart.
 bare_name(Name, Bare) :-

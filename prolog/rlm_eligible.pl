@@ -4,6 +4,7 @@
             blocks/4,             % +Module, +Policy, +I, -Reasons
             eligible/3,           % +Module, +Policy, +I
             blocked/2,            % +Policy, +Facts
+            permits/2,            % +Policy, +Capability
             most_tools/2,         % +Policy, -Most
             matches/2,            % +Patterns, +Id
             matching/2,           % +Args, -Reply
@@ -36,6 +37,13 @@ policy(Args, policy(grant(Granted, Withheld), Scope, Denied, Disabled, wire(Refu
     ( get_dict(most_tools, Args, Most) -> true ; Most = null ),
     findall(Id-because(Wire, What), member([Id, Wire, What], Rows), Pairs),
     list_to_assoc(Pairs, Refused).
+
+%!  permits(+Policy, +Capability) is semidet.
+%
+%   The host grants the capability to what it registered itself.
+
+permits(policy(Grant, _, _, _, _), Capability) :-
+    granted(Grant, host, Capability).
 
 %!  most_tools(+Policy, -Most) is semidet.
 %

@@ -8,6 +8,7 @@
 :- use_module(library(assoc), [assoc_to_list/2, empty_assoc/1, get_assoc/3, list_to_assoc/2, put_assoc/4]).
 :- use_module(library(lists), [append/3, list_to_set/2, member/2, reverse/2]).
 :- use_module(library(ordsets), [list_to_ord_set/2, ord_memberchk/2]).
+:- use_module(rlm_body, [bodies/4]).
 :- use_module(rlm_catalog, [replaces/3, unit_id/3]).
 :- use_module(rlm_closure, [needs/4, reaching/4]).
 :- use_module(rlm_evidence, [source_weights/5]).
@@ -57,8 +58,10 @@ selection_reply(M, Selection, Reply) :-
     raised_rows(Ranked, M, Active, RaisedRows),
     source_weights(M, View, Args, Weights, Sources),
     yielding(M, Args, Ordered, Obliged, Yielding),
+    bodies(World, Args, Active, Bodies),
     Reply = _{ active: ActiveRows, rejected: RejectedRows, nonviable: BadRows, negated: NegatedIds,
                vetoed: VetoedIds, ranked: RankedIds, scores: Scores, ranks: Ranks, raised: RaisedRows, sources: Sources,
+               bodies: Bodies,
                floor: Floor, relative_floor: Relative, yielding: Yielding }.
 
 %   yielding(+M, +Args, +Ordered, +Obliged, -Ids): where room is lacking, what earlier requests showed and no call used

@@ -20,7 +20,7 @@ from rlm.agent.run import Run
 from rlm.agent.shown_tools import ShownTools
 from rlm.context.store import Store
 from rlm.errors import RunError
-from rlm.model.plan import Ending, ValidPlan
+from rlm.model.plan import Ending, Frame, ValidPlan
 from rlm.model.policy import Policy
 from rlm.plan import Execution, PromptText
 from rlm.sending.results import PromptProjection
@@ -44,6 +44,7 @@ class AgentState(ABC):
     ``deepest`` is the depth at which an agent of this line has no children. ``delegation`` is the command of the host
     that the task carries, as inert data. ``child_scopes`` are the cancel scopes of running subagents.
     ``result_shapes`` has the shape of each tool's last result. ``assumptions`` are those of the final value.
+    ``reply_schema`` is the schema of the last reply, with the frame that it was made from.
     """
 
     run: Run
@@ -65,6 +66,7 @@ class AgentState(ABC):
     seconds: float = 0.0
     execution: Execution | None = None
     projection: PromptProjection | None = None
+    reply_schema: tuple[Frame, dict[str, Any]] | None = None
     child_scopes: set[anyio.CancelScope] = field(default_factory=set)
     child_counts: Counter[str] = field(default_factory=Counter)
     result_shapes: dict[str, str] = field(default_factory=dict)

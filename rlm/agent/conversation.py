@@ -25,6 +25,9 @@ MAX_REPLY_CHARS = 4_000
 KEPT_EXCHANGES = 3
 """The number of newest exchanges that compaction keeps, and of newest observations that it keeps whole."""
 
+MOST_REPORTS = 2
+"""The most reports of one answer on the tools that came and went: the first, and its correction."""
+
 REPEATED = (
     "# No progress\nThis plan has had this result before. Plan something else, or end with `final`: a third time ends "
     "the run.\n"
@@ -48,7 +51,8 @@ class PlanExchange:
     refused: bool = False
     short: str = ""
     sizes: Mapping[str, int] = field(default_factory=dict)
-    tools_reported: bool = False
+    tools_text: str = ""
+    tool_reports: int = 0
 
 
 @dataclass
@@ -124,14 +128,18 @@ class Conversation:
         self.exchanges.append(PlanExchange(words(_cut(reply)), text, refused=True))
 
     def add_tools(self, text: str) -> None:
-        """Add to the last answer which tools came and went; once for each answer."""
+        """Say in the last answer which tools came and went, in place of an earlier report there."""
         last = self.exchanges[-1]
-        last.answer, last.tools_reported = f"{last.answer}{text}", True
+        last.answer = last.answer.removesuffix(last.tools_text) + text
+        last.tools_text, last.tool_reports = text, last.tool_reports + 1
 
-    @property
-    def tools_reported(self) -> bool:
-        """Whether the last answer says which tools came and went."""
-        return bool(self.exchanges) and self.exchanges[-1].tools_reported
+    def reports_tools(self, text: str) -> bool:
+        """Whether the last answer says this of the tools, or was corrected already.
+
+        A report takes room itself, so that one more tool may go; the report is then corrected once.
+        """
+        last = self.exchanges[-1] if self.exchanges else None
+        return last is None or last.tools_text == text or last.tool_reports >= MOST_REPORTS
 
     def _settle_refusals(self) -> None:
         """Remove the refused replies after a valid one."""

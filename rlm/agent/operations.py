@@ -19,7 +19,7 @@ from rlm.agent.agent_state import AgentState, current_agent, current_budget, cur
 from rlm.agent.observations import shape_of
 from rlm.agent.packing import PACK_SHARE, answer_items, answers_of, packed_schema
 from rlm.agent.requests import RequestDraft
-from rlm.agent.roles import CONTEXT, MODEL, RECURSE, TOOL, WITHHELD_FROM_LEAVES, Role, runtime_units
+from rlm.agent.roles import CONTEXT, MODEL, RECURSE, TOOL, WITHHELD_FROM_LEAVES, Role, runtime_units, signals_of
 from rlm.compiler.tokens.token_counter import counter
 from rlm.context.blocks import context_blocks
 from rlm.errors import BudgetError, RlmError, RunError, ToolError
@@ -205,11 +205,12 @@ class Operations:
             text="",
             tail=tail,
             needs=(needs[:MOST_NEEDS],),
-            extra_pinned=runtime_units(role, False, ""),
+            extra_pinned=runtime_units(role, False, None),
             withheld=WITHHELD_FROM_LEAVES,
             policy=agent.policy,
             run_budget=run_budget or agent.run_budget,
             deadline=agent.deadline,
+            signals=signals_of(role),
         )
         try:
             view = await self.run.compile(draft)
@@ -278,8 +279,7 @@ class Operations:
         reply."""
         self.require(MODEL, "a request of a handler")
         tail = [{"role": message.role, "content": message.content} for message in messages]
-        needs = tail[-1]["content"] if tail else ""
-        budget = current_budget.get()
+        needs, budget = tail[-1]["content"] if tail else "", current_budget.get()
         reply, _ = await self._leaf_reply(tail, None, call, needs=needs, role=Role.HANDLER, run_budget=budget)
         return reply.text
 

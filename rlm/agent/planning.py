@@ -9,9 +9,10 @@ import anyio.to_thread
 
 from rlm.agent.agent_state import AgentState, AmountsLeft
 from rlm.agent.conversation import Conversation
-from rlm.agent.frames import allowed_ops, budget_text, capabilities_text, frame_of_view, grammar
+from rlm.agent.frames import allowed_ops, budget_text, frame_of_view, lies_outside, offered_ops, planner_texts
+from rlm.agent.leaf_room import leaf_room
 from rlm.agent.requests import RequestDraft
-from rlm.agent.roles import runtime_units
+from rlm.agent.roles import PlannerTexts, runtime_units, signals_of
 from rlm.errors import BudgetError, ProviderError, RunError
 from rlm.fencing import json_text, message
 from rlm.model.plan import Frame, PlanError, PlanProblem, ValidPlan
@@ -45,11 +46,11 @@ async def next_plan(agent: AgentState, conversation: Conversation) -> tuple[Vali
     run, trace = agent.run, agent.run.trace
     for attempt in range(run.options.max_repairs + 1):
         call = f"{agent.id}.{agent.turn}" + (f"~{attempt}" if attempt else "")
-        draft, view, frame = await _compiled_draft(agent, conversation, call, repairing=attempt > 0)
+        draft, view, frame, offered = await _compiled_draft(agent, conversation, call, repairing=attempt > 0)
         agent.projection = PromptProjection(
             fingerprint=view.fingerprint, active_units=view.active, tool_count=len(view.callable)
         )
-        reply = await run.send_draft(draft, view, plan_schema(frame))
+        reply = await run.send_draft(draft, view, _schema(agent, frame, offered))
         try:
             incomplete = unfinished(reply)
             if incomplete is not None:
@@ -71,39 +72,61 @@ async def next_plan(agent: AgentState, conversation: Conversation) -> tuple[Vali
     raise RunError("no_valid_plan", text, {"problems": last.detail.get("problems", [])})
 
 
+def _schema(agent: AgentState, frame: Frame, offered: frozenset[str]) -> dict[str, Any] | None:
+    """Return the schema of a reply with the operations that the request describes; None where nothing enforces it.
+
+    It is made again only where the frame differs from that of the request before.
+    """
+    if not agent.run.endpoint(agent.role).provider.enforces_schema:
+        return None
+    shown = frame.model_copy(update={"ops": offered, "variables": {}, "known_tools": (), "child": None})
+    if agent.reply_schema is None or agent.reply_schema[0] != shown:
+        agent.reply_schema = (shown, plan_schema(shown))
+    return agent.reply_schema[1]
+
+
 async def _compiled_draft(
     agent: AgentState, conversation: Conversation, call: str, *, repairing: bool
-) -> tuple[RequestDraft, CompiledContext, Frame]:
-    """Return the next request, its compiled context and the frame of its plan; compact a long conversation."""
+) -> tuple[RequestDraft, CompiledContext, Frame, frozenset[str]]:
+    """Return the next request, its compiled context, the frame of its plan and the operations that it describes.
+
+    A long conversation is compacted.
+    """
     run = agent.run
     left = run.record_left(call, agent.run_budget)
     withheld = agent.withheld_at(left, spare=1)  # this very request
     ops = allowed_ops(agent, withheld, left)
     if not any(unit.kind in CALLABLE for unit in run.catalog.units.values()):
         ops = ops - {"tool"}  # known without a compile
+    room = await leaf_room(run, agent.policy) if "model" in ops else None
     while True:
-        draft = _draft(agent, conversation, call, withheld, ops, left, repairing=repairing)
+        outside = lies_outside(agent, conversation.inputs.unread)
+        offered = offered_ops(ops, outside)
+        status = budget_text(left, offered.acting, room)
+        texts = planner_texts(agent, offered)
+        draft = _draft(agent, conversation, call, withheld, repairing, outside, status, texts)
         try:
             view = await run.compile(draft)
         except BudgetError:
             if not conversation.compact():
                 raise
         else:
-            if "tool" in ops and not view.callable:
-                ops = ops - {"tool"}  # without a callable tool the request does not mention the operation
+            if not view.callable and "acting" in view.bodies.values():
+                ops = ops - {"tool"}  # the tools had no room: the request does not mention the operation
                 continue
             if view.ledger.task * COMPACT_SHARE <= view.ledger.limit or not conversation.compact():
                 if _report_tools(agent, conversation, view, call):
                     continue
                 agent.tools.show(view)
-                return draft, view, frame_of_view(agent, view, ops)
+                ops = ops if view.callable else ops - {"tool"}
+                return draft, view, frame_of_view(agent, view, ops), offered.of(bool(view.callable))
         run.trace.event("compacted", call=call, turns=conversation.compacted)
 
 
 def _report_tools(agent: AgentState, conversation: Conversation, view: CompiledContext, call: str) -> bool:
     """Add the changes of the visible tools to the last answer; return whether the request must be compiled again."""
     change = agent.tools.changed_by(view)
-    if conversation.tools_reported or not conversation.exchanges or not change.text:
+    if not change.text or conversation.reports_tools(change.text):
         return False
     conversation.add_tools(change.text)
     agent.run.trace.event("needs", call=call, **change.row(view))
@@ -115,17 +138,17 @@ def _draft(
     conversation: Conversation,
     call: str,
     withheld: frozenset[str],
-    ops: frozenset[str],
-    left: AmountsLeft,
-    *,
     repairing: bool,
+    outside: bool,
+    status: str,
+    texts: PlannerTexts,
 ) -> RequestDraft:
     """Return the next request before it is compiled.
 
     Only the root's task is in the user's own words. A model wrote a child's task: the request shows it like a user's
     message, and it counts as a need.
     """
-    tail = conversation.tail(capabilities_text(agent, ops) + budget_text(left))
+    tail = conversation.tail(status)
     if agent.depth:
         task = message(*(piece.block if isinstance(piece, Material) else piece for piece in texts_in(agent.task)))
         tail = [{"role": "user", "content": task}, *tail]
@@ -138,11 +161,12 @@ def _draft(
         retained=agent.tools.retained,
         unused=agent.tools.unused,
         notes=agent.tool_notes,
-        extra_pinned=runtime_units(agent.role, repairing, grammar(ops)),
+        extra_pinned=runtime_units(agent.role, repairing, texts),
         withheld=withheld,
         policy=agent.policy,
         run_budget=agent.run_budget,
         deadline=agent.deadline,
+        signals=signals_of(agent.role, repairing=repairing, outside=outside),
     )
 
 

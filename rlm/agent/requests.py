@@ -40,7 +40,8 @@ class RequestDraft:
 
     ``call`` names the request within the run, equally in every replay. ``extra_pinned`` are the units of its role.
     ``withheld`` are the capabilities that the agent lacks. With a ``session`` the request is the next one of it, with
-    native tools; otherwise schemas stand in the text.
+    native tools; otherwise schemas stand in the text. ``signals`` are the role and further
+    facts for the rules.
     """
 
     call: str
@@ -58,6 +59,7 @@ class RequestDraft:
     notes: Mapping[str, str] = field(default_factory=dict)
     messages: Sequence[Mapping[str, Any]] = ()
     session: Session | None = None
+    signals: Mapping[str, str] = field(default_factory=dict)
 
 
 def model_endpoint(model: Any, options: Options) -> ModelEndpoint:

@@ -85,6 +85,7 @@ class Run:
     names: dict[str, str] = field(default_factory=dict)
     asking: Literal["plans", "tools"] | None = None
     _known_scores: dict[tuple[int, str, tuple[str, ...]], SensorScores] = field(default_factory=dict)
+    leaf_tokens: dict[tuple[int, str], int] = field(default_factory=dict)
     _places: dict[tuple[str, int], anyio.CapacityLimiter] = field(default_factory=dict)
     _shared: dict[Hashable, _SharedTask] = field(default_factory=dict)
     _started: defaultdict[Hashable, anyio.Event] = field(default_factory=lambda: defaultdict(anyio.Event))
@@ -192,6 +193,7 @@ class Run:
         policy = policy_for_window(agent_policy(draft.policy, draft.withheld, extra_pinned), window)[0]
         options = {**self.options.compile_options, "needs": draft.needs, "unused": draft.unused}
         options["retained"] = tuple(dict.fromkeys((*options.get("retained", ()), *draft.retained)))
+        options["signals"] = {**dict(options.get("signals") or {}), **draft.signals}
         if self.sensor is not None:
             options["sensors"] = {**dict(options.get("sensors") or {}), **await self._sensor_scores(draft)}
         options |= {"messages": draft.messages, "tail": draft.tail, "standing": extra_pinned}
@@ -338,6 +340,7 @@ class Run:
                 characters=characters,
                 fingerprint=view.fingerprint,
                 units=[[id, units[id].digest[:16]] for id in view.active],
+                bodies=dict(view.bodies),
                 tools=len(view.callable),
                 reserved=[reservation.input_tokens, reservation.output_tokens],
                 left=_left_row(draft),

@@ -18,7 +18,7 @@ from rlm.agent.inputs import AgentInputs
 from rlm.agent.loop_tools import FIND_TOOLS, PREFIX, RUN_PLAN, body_of, context_tools, finding_tool, plan_tool
 from rlm.agent.observations import observe
 from rlm.agent.requests import RequestDraft, native_wire
-from rlm.agent.roles import loop_units
+from rlm.agent.roles import loop_units, signals_of
 from rlm.agent.tool_talk import CallResult, ToolExchange, ToolTalk
 from rlm.compiler.session import Session
 from rlm.errors import BudgetError, ConfigurationError, RlmError, RunError, ToolError
@@ -99,7 +99,7 @@ class ToolLoop:
         has_inputs = self.inputs.has_material or "(none)" not in self.inputs.text
         schema = self.run.options.output_schema if self.agent.depth == 0 else None
         form = "" if schema is None else f"# Answer\nOnly JSON that follows this schema: {json_text(dict(schema))}\n"
-        return f"{self.inputs.text if has_inputs else ''}{form}{budget_text(left).lstrip()}"
+        return f"{self.inputs.text if has_inputs else ''}{form}{budget_text(left, self.ops, None).lstrip()}"
 
     async def answer(self) -> Any:
         """Return the final value. Raises: the error that ended the agent."""
@@ -217,6 +217,7 @@ class ToolLoop:
             deadline=agent.deadline,
             notes=agent.tool_notes,
             session=self.session,
+            signals=signals_of(agent.role, in_loop=True, outside=bool(self.inputs.unread)),
         )
 
     def _own_tools(self) -> list[Any]:
@@ -224,7 +225,7 @@ class ToolLoop:
         has_tools = any(unit.kind in CALLABLE for unit in self.run.catalog.units.values())
         ops = self.ops if has_tools else self.ops - {"tool"}
         ops = ops if self.inputs.unread else ops - {"context"}
-        plans = [plan_tool(grammar(ops))] if has_tools or self.inputs.unread else []
+        plans = [plan_tool(grammar(ops, self.run.options.observe_limit))] if has_tools or self.inputs.unread else []
         return [*context_tools(self.inputs.unread), *plans, *([finding_tool()] if has_tools else [])]
 
     # -- calls --------------------------------------------------------------------------------------

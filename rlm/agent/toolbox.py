@@ -13,7 +13,7 @@ from rlm.model.wire_names import WireNames, digested_name
 from rlm.tools.enforced import enforced
 from rlm.tools.function import as_tool
 from rlm.tools.registry import Registry
-from rlm.tools.tool import Tool
+from rlm.tools.tool import Effect, Tool
 
 
 class Toolbox:
@@ -37,6 +37,11 @@ class Toolbox:
     def all(self) -> tuple[Tool, ...]:
         """All tools that can be executed."""
         return (*self.registered, *self.bound)
+
+    @cached_property
+    def may_write(self) -> bool:
+        """Whether any registered tool may change something."""
+        return any(tool.effect is not Effect.READ for tool in self.registered)
 
     @cached_property
     def _by_name(self) -> dict[str, Tool]:

@@ -122,6 +122,7 @@ class _Packer:
     ) -> None:
         self._snapshot, self._chosen, self._blocks, self._names = snapshot, selection.chosen, blocks, names
         self._count, self._yielding = count, selection.yielding
+        self._bodies = selection.bodies
         self._fixed, self._limit = 0, limit
         self._blocks_of: dict[str, tuple[Block, ...]] = {}
         self._items: list[Item] = []
@@ -184,8 +185,8 @@ class _Packer:
         return sum(self._count.count(heading) for _, heading in headings)
 
     def _named(self, one: Chosen) -> tuple[Unit, str, str]:
-        """Return a unit with its wire name and the host's note."""
-        return self._snapshot.units[one.id], *self._names.get(one.id, ("", ""))
+        """Return a unit with its wire name and the host's note; of no tool, with the role whose body is shown."""
+        return self._snapshot.units[one.id], *self._names.get(one.id, (self._bodies.get(one.id, ""), ""))
 
     def _shown(self, one: Chosen, block: Block) -> Shown:
         return Shown(self._snapshot.units[one.id], block, one.klass)

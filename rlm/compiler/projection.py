@@ -111,6 +111,11 @@ class Projection:
         return tuple(chosen.id for chosen in self.selection.chosen if chosen.id not in self._dropped)
 
     @property
+    def bodies(self) -> Mapping[str, str]:
+        """The body that is shown of each active unit with several: ``planner``, another role, or ``line``."""
+        return self.selection.bodies
+
+    @property
     def packed_out(self) -> tuple[str, ...]:
         """Ids of the units that the rules chose and that did not fit the budget."""
         return tuple(self._dropped)

@@ -67,7 +67,8 @@ class Blocks:
     def full(self, unit: Unit, name: str = "", note: str = "") -> Block:
         """Return the unit's ``full`` block; most requests take no other.
 
-        ``name`` is the wire name of a tool, ``note`` a sentence of the host that stands at it.
+        ``name`` is the wire name of a tool, ``note`` a sentence of the host that stands at it. Of another unit ``name``
+        is the role whose body is shown, for example ``leaf``.
         """
         block = self._whole.get((unit.digest, name, note))
         if block is None:
@@ -112,7 +113,7 @@ class Blocks:
                 return Block(FULL, "", tokens, 1000, name, note)
             text = noted_text(unit, name, note)
         else:
-            body = own.text if own else unit.content or unit.description or unit.title
+            body = own.text if own else unit.body(name) or unit.description or unit.title
             text = block_text(unit, _readable(unit, body))
         return Block(FULL, text, self._counter.count(text), 1000, name, note)
 

@@ -98,7 +98,8 @@ class Selection:
     ``chosen`` is in the order of admission. ``rejected`` has the roots that did not get in, ``nonviable``
     units whose requirements cannot be met, ``ranked`` the evidence candidates with their scores in
     thousandths, best first; ``raised`` has what moved some of them that are not active, beyond their own evidence.
-    ``yielding`` are active units that give way first where room is lacking, in this order. A unit in none of them is
+    ``yielding`` are active units that give way first where room is lacking, in this order. ``bodies`` has the body that
+    the request holds of each active unit with several, for example ``leaf`` or ``line``. A unit in none of them is
     explained on request.
     """
 
@@ -115,6 +116,7 @@ class Selection:
     floor: int
     relative_floor: int
     yielding: tuple[str, ...] = ()
+    bodies: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, reply: Mapping[str, Any]) -> Selection:
@@ -136,6 +138,7 @@ class Selection:
             floor=reply["floor"],
             relative_floor=reply["relative_floor"],
             yielding=tuple(reply["yielding"]),
+            bodies=dict(reply["bodies"]),
         )
 
     @cached_property

@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 import pydantic
 from pydantic import Field
@@ -95,6 +95,29 @@ class Representation(Noun):
         if value == _NOTHING:
             raise ValueError(f"{value!r} is no name of a form")
         return value
+
+
+PLANNER_BODY = "planner"
+"""The name of the body that is the unit's ``content``."""
+
+
+class RoleBody(Noun):
+    """The body of a unit in the requests of one role. A role without one has the unit's ``content``.
+
+    ``role`` is ``child``, ``leaf``, ``repair`` or ``tools`` (a planner in the loop of native tool calls). Two others
+    depend on evidence: ``line`` is one line in place of ``content`` where nothing asks for the whole; ``acting`` stands
+    in its place where a tool is shown.
+    """
+
+    role: Literal["child", "leaf", "repair", "tools", "line", "acting"]
+    text: str
+
+    @pydantic.field_validator("text")
+    @classmethod
+    def _check_text(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("the body is empty: write it, or leave it out; the role then has the unit's content")
+        return sized(value, MAX_CONTENT_BYTES)
 
 
 class Provenance(Noun):
@@ -183,6 +206,8 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
         effect: Effect | None = None
         trust: Trust = Trust.HOST
         provenance: Provenance = Provenance()
+        bodies: tuple[RoleBody, ...] = ()
+        occasions: tuple[Literal["material", "puzzle"], ...] = ()
 
         def __init__(self, id: str | None = None, /, *unnamed: Any, **fields: Any) -> None:
             if id is not None:
@@ -241,6 +266,11 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
         def _check_whole(self) -> Unit:
             if self.id in self.requires + self.conflicts + self.supersedes + self.suggests:
                 raise ValueError("a unit may not stand in its own relations")
+            roles = [body.role for body in self.bodies]
+            if len(set(roles)) != len(roles):
+                raise ValueError("two bodies have the same role")
+            if roles and self.trust is not Trust.HOST:
+                raise ValueError("a unit of a third party has one body: only a host writes bodies for roles")
             names = [form.name for form in self.representations]
             if len(set(names)) != len(names):
                 raise ValueError("two representations have the same name")
@@ -272,6 +302,10 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
         def pinned(self) -> bool:
             return self.activation is Activation.ALWAYS
 
+        def body(self, role: str) -> str:
+            """The body of a role; ``content`` for ``planner`` and for a role without one."""
+            return next((body.text for body in self.bodies if body.role == role), self.content)
+
         @property
         def must_stay(self) -> bool:
             """Once selected it may not be packed out: ``mandatory``, which ``always`` implies."""
@@ -287,8 +321,8 @@ with warnings.catch_warnings():  # the field is called what the field calls it; 
         @cached_property
         def digest(self) -> str:
             """SHA-256 over every field: two units with the same digest are the same unit."""
-            bare = {"effect"} if self.effect is None else None
-            return hashlib.sha256(self.model_dump_json(exclude=bare).encode()).hexdigest()
+            absent = {name for name in ("effect", "bodies", "occasions") if not getattr(self, name)}
+            return hashlib.sha256(self.model_dump_json(exclude=absent).encode()).hexdigest()
 
 
 def unicode(text: str) -> bytes:

@@ -12,6 +12,7 @@ import enum
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 """The form of the name of a variable."""
@@ -73,7 +74,7 @@ NOTATION: Mapping[Shape, str] = {
     Shape.PATH: "PATH",
     Shape.PARTS: "[E,...]",
     Shape.JSON: "JSON",
-    Shape.NOTE: "TEXT",
+    Shape.NOTE: "THOUGHTS",
     Shape.STEPS: '[{"op":OP,...},...]',
 }
 """The notation of a shape in the text for a model, for the fields that are written as JSON there."""
@@ -105,13 +106,15 @@ Fields = Mapping[str, StepField]
 class Operation:
     """An operation: its fields apart from ``op``, and its words in the text for a model.
 
-    ``$actions``, ``$reductions``, ``$attempts``, ``$needs`` and ``$pack`` in the words are filled in from the
-    frame and the limits of this table.
+    ``$actions``, ``$reductions``, ``$attempts``, ``$needs``, ``$pack`` and ``$window`` in the words are filled in from
+    the frame and the limits of this table. ``offered`` is whether a model is offered the operation; others are for
+    plans of hosts.
     """
 
     words: str
     fields: Fields = field(default_factory=dict)
     is_ending: bool = False
+    offered: bool = True
 
 
 def _may(shape: Shape, *choices: str) -> StepField:
@@ -127,7 +130,7 @@ _BIND = StepField(Shape.NAME)
 
 OPERATIONS: Mapping[str, Operation] = {
     "context": Operation(
-        "Action(args).field of its value: $actions",
+        "Action(args).field of its value: $actions. A pattern is RE2: no look-around, no back-references.",
         {
             "handle": StepField(Shape.HANDLE),
             "action": StepField(Shape.ACTION),
@@ -174,18 +177,20 @@ OPERATIONS: Mapping[str, Operation] = {
             "bind": _BIND,
         },
     ),
-    "parallel": Operation('[{"steps":[]}] side by side.', {"plans": StepField(Shape.PLANS), "bind": _BIND}),
+    "parallel": Operation(
+        '[{"steps":[]}] side by side.', {"plans": StepField(Shape.PLANS), "bind": _BIND}, offered=False
+    ),
     "retry": Operation(
-        "Steps again until they succeed, at most $attempts times.",
+        "Steps until they succeed, at most $attempts times.",
         {"attempts": StepField(Shape.ATTEMPTS), "steps": StepField(Shape.STEPS), "bind": _BIND},
     ),
     "check": Operation(
         "JMESPath; if it is not true, the plan ends and shows you its NAMEs.",
         {"expr": StepField(Shape.EXPRESSION)},
     ),
-    "checkpoint": Operation("", {"label": StepField(Shape.LABEL)}),
+    "checkpoint": Operation("", {"label": StepField(Shape.LABEL)}, offered=False),
     "observe": Operation(
-        "Shows you [E,...] ([] beside needs), then you plan on; up to $needs needs bring tools.",
+        "Shows you [E,...] ([] beside needs), $window characters in all; up to $needs needs bring tools.",
         {"values": StepField(Shape.VALUES), "needs": _may(Shape.NEEDS)},
         is_ending=True,
     ),
@@ -203,6 +208,28 @@ FIELDS: Mapping[str, Fields] = {op: operation.fields for op, operation in OPERAT
 PLAN_FIELDS: Fields = {"note": _may(Shape.NOTE), "steps": StepField(Shape.STEPS)}
 """The fields of a plan. A ``note`` is a place to think; it does nothing."""
 
+HOST_ACTIONS = frozenset({"info", "peek"})
+"""Actions of a context that a model is not offered: an overview of each context stands in its request."""
+
+HOST_ARGUMENTS: Mapping[str, frozenset[str]] = {
+    "search": frozenset({"case"}),
+    "count": frozenset({"case"}),
+    "partition": frozenset({"overlap", "level", "max_parts"}),
+}
+"""Arguments of actions that a model is not offered. ``(?i)`` in a pattern folds case."""
+
+
+def offered_actions(actions: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the actions that a model is offered, with the schema of their offered arguments."""
+    offered = {}
+    for name, schema in actions.items():
+        if name not in HOST_ACTIONS:
+            hidden = HOST_ARGUMENTS.get(name, frozenset())
+            kept = {key: part for key, part in schema.get("properties", {}).items() if key not in hidden}
+            offered[name] = {**schema, "properties": kept}
+    return offered
+
+
 FORMS: Mapping[str, Fields] = {
     "var": {"var": StepField(Shape.VARIABLE), "path": _may(Shape.PATH)},
     "input": {"input": StepField(Shape.INPUT), "path": _may(Shape.PATH)},
@@ -214,6 +241,9 @@ FORMS: Mapping[str, Fields] = {
 
 ONLY_WITH: Mapping[str, str] = {"prompt": "model", "schema": "model", "separator": "concat"}
 """Fields of ``reduce`` that belong to one reduction only."""
+
+OFFERED: Mapping[str, Operation] = {op: operation for op, operation in OPERATIONS.items() if operation.offered}
+"""The operations that a model is offered, in the text and in the schema."""
 
 ENDINGS = frozenset(op for op, operation in OPERATIONS.items() if operation.is_ending)
 

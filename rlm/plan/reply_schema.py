@@ -18,15 +18,16 @@ from rlm.plan.grammar import (
     ENDINGS,
     FIELDS,
     FORMS,
+    OFFERED,
     OFFERED_LEVELS,
     OFFERED_NAME,
     OFFERED_NEEDS,
     OFFERED_STEPS,
-    OPERATIONS,
     PLAN_FIELDS,
     Fields,
     Shape,
     StepField,
+    offered_actions,
 )
 
 Schema = dict[str, Any]
@@ -144,7 +145,7 @@ class _SchemaMaker:
         made: dict[str, Schema] = {}
         for op in self._ops(ENDINGS | BODIES):
             if op == "context":
-                for action, schema in self.frame.actions.items():
+                for action, schema in offered_actions(self.frame.actions).items():
                     made[f"context_{action}"] = self._acting("context", "action", action, schema)
             elif op == "tool":
                 for name, schema in sorted(self.frame.tools.items()):
@@ -191,7 +192,7 @@ class _SchemaMaker:
 
     def _ops(self, apart: frozenset[str] = frozenset()) -> list[str]:
         """Return the operations of the frame in the order of the table."""
-        return [op for op in OPERATIONS if op in self.frame.ops and op not in apart]
+        return [op for op in OFFERED if op in self.frame.ops and op not in apart]
 
     # -- arguments ----------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from rlm.plan.grammar import (
     BODIES,
     FORMS,
     NOTATION,
+    OFFERED,
     OFFERED_LEVELS,
     OFFERED_NEEDS,
     OFFERED_STEPS,
@@ -23,6 +24,7 @@ from rlm.plan.grammar import (
     OPERATIONS,
     PLAN_FIELDS,
     Fields,
+    offered_actions,
 )
 
 _VALUES: Mapping[str, str] = {
@@ -35,53 +37,83 @@ _VALUES: Mapping[str, str] = {
 }
 """The most used field of the value of each action."""
 
-_LONG: list[dict[str, Any]] = [
-    {"op": "context", "handle": "context", "action": "partition", "args": {"by": "lines", "size": 500}, "bind": "cut"},
+Steps = list[dict[str, Any]]
+
+_MATERIAL: Steps = [
+    {
+        "op": "context",
+        "handle": "context",
+        "action": "partition",
+        "args": {"by": "tokens", "size": 6000},
+        "bind": "cut",
+    },
     {
         "op": "map",
         "over": {"var": "cut", "path": "parts"},
         "as": "part",
-        "steps": [{"op": "model", "prompt": {"join": ["How many errors?\n", {"var": "part"}]}, "bind": "n"}],
+        "steps": [
+            {
+                "op": "model",
+                "prompt": {"join": ["Which complaints?\n", {"var": "part"}]},
+                "schema": {"type": "array"},
+                "bind": "found",
+            }
+        ],
         "pack": True,
         "bind": "all",
     },
-    {"op": "reduce", "over": {"var": "all"}, "with": "sum", "bind": "total"},
-    {"op": "final", "value": {"var": "total"}},
+    {"op": "observe", "values": [{"var": "all"}]},
 ]
-_LOOK: list[dict[str, Any]] = [
+_COUNT: Steps = [
     {"op": "context", "handle": "context", "action": "count", "args": {"literal": "ERROR"}, "bind": "found"},
-    {"op": "final", "value": {"join": ["Errors: ", {"var": "found", "path": "count"}]}},
+    {"op": "final", "value": {"errors": {"var": "found", "path": "count"}}},
 ]
-_ASK: list[dict[str, Any]] = [
-    {"op": "model", "prompt": "Name a prime. Only the number.", "bind": "n"},
-    {"op": "final", "value": {"join": ["A prime: ", {"var": "n"}]}},
+_CALL: Steps = [
+    {
+        "op": "retry",
+        "attempts": 3,
+        "steps": [{"op": "tool", "name": "TOOL", "args": {"ARGUMENT": "x"}, "bind": "row"}],
+        "bind": "found",
+    },
+    {
+        "op": "model",
+        "prompt": {"join": ["Which state?\n", {"var": "found"}]},
+        "schema": {"enum": ["open", "closed"]},
+        "bind": "state",
+    },
+    {"op": "final", "value": {"state": {"var": "state"}}},
 ]
-_SAY: list[dict[str, Any]] = [{"op": "final", "value": {"answer": 42}}]
+_ASK: Steps = [
+    {"op": "model", "prompt": "Name a prime.", "schema": {"type": "integer"}, "bind": "n"},
+    {"op": "final", "value": {"prime": {"var": "n"}}},
+]
+_SAY: Steps = [{"op": "final", "value": {"answer": 42}}]
+
+EXAMPLES: tuple[Steps, ...] = (_MATERIAL, _COUNT, _ASK, _SAY)
+"""The examples, the best first; a text has the first one that its frame allows, and ``_CALL`` where it has tools."""
 
 
 def grammar_text(frame: Frame) -> str:
-    """Return the plan language with the operations of a frame, and one example, as Markdown with a final line end."""
+    """Return the plan language with the operations of a frame, and an example, as Markdown with a final line end."""
     lines = [_head(frame)]
-    lines += [f"- {op}: {_operation(op, frame)}" for op in OPERATIONS if op in frame.ops]
+    lines += [f"- {op}: {_operation(op, frame)}" for op in OFFERED if op in frame.ops]
     if frame.ops & BODIES:
         lines.append(f"Steps in steps, at most {_levels(frame)} levels, give the value of the last one.")
     lines.append(_expressions())
-    example = _example(frame)
-    if example:
-        lines.append("Example: " + json.dumps({"steps": example}, separators=(",", ":")))
+    for steps in _examples(frame):
+        lines.append("Example: " + json.dumps({"steps": steps}, separators=(",", ":")))
     return "\n".join(lines) + "\n"
 
 
 def _head(frame: Frame) -> str:
     """Return the form of a plan, its length and ending, and the rule of ``bind``."""
-    endings = [f"`{op}`" for op, operation in OPERATIONS.items() if operation.is_ending and op in frame.ops]
+    ops = [op for op in OFFERED if op in frame.ops]
+    endings = " or ".join(f"`{op}`" for op in reversed(ops) if OFFERED[op].is_ending)
     most = min(OFFERED_STEPS, frame.limits.max_steps)
-    head = f"# Plan\n{_object(PLAN_FIELDS)}, at most {most} steps. `note` is a place to think."
-    head += f" The last step is {' or '.join(reversed(endings))}."
-    without = [op for op, operation in OPERATIONS.items() if op in frame.ops and "bind" not in operation.fields]
-    if len(without) < len(frame.ops):
-        head += f" All but {', '.join(without)} have `bind`, a new NAME of a-z, 0-9, _."
-    return head
+    head = f"# Plan\n{_object(PLAN_FIELDS)}: at most {most} steps, the last {endings}."
+    others = [op for op in ops if not OFFERED[op].is_ending]
+    without = "".join(f" but {op}" for op in others if "bind" not in OFFERED[op].fields)
+    return f"{head} All others{without} have `bind`, a new NAME of a-z, 0-9, _." if others else head
 
 
 def _operation(op: str, frame: Frame) -> str:
@@ -103,11 +135,12 @@ def _parts(frame: Frame) -> dict[str, Any]:
     """Return the parts of the words of operations that depend on the frame."""
     reductions = [_reduction(kind) for kind in REDUCTIONS if kind != "model" or "model" in frame.ops]
     return {
-        "actions": " ".join(_signature(name, schema) for name, schema in frame.actions.items()),
+        "actions": " ".join(_signature(name, schema) for name, schema in offered_actions(frame.actions).items()),
         "reductions": ", ".join(reductions),
         "attempts": frame.limits.max_attempts,
         "needs": OFFERED_NEEDS,
         "pack": " pack, with one model step: many items a request." if "model" in frame.ops else "",
+        "window": f"{frame.limits.window:,}",
     }
 
 
@@ -145,11 +178,15 @@ def _object(fields: Fields) -> str:
     return "{" + ",".join(rows) + "}"
 
 
-def _example(frame: Frame) -> list[dict[str, Any]]:
-    """Return the first example that the operations and actions of the frame allow."""
-    for steps in (_LONG, _LOOK, _ASK, _SAY):
-        ops = {step["op"] for step in steps} | {inner["op"] for step in steps for inner in step.get("steps", ())}
-        actions = {step["action"] for step in steps if "action" in step}
-        if ops <= frame.ops and actions <= frame.actions.keys():
-            return steps
-    return []
+def _examples(frame: Frame) -> list[Steps]:
+    """Return the first example that the frame allows; with a tool also the example of a call."""
+    fitting = [steps for steps in EXAMPLES if _allows(frame, steps)][:1]
+    if not _allows(frame, _CALL):
+        return fitting
+    return [*(steps for steps in fitting if steps in (_MATERIAL, _COUNT)), _CALL]
+
+
+def _allows(frame: Frame, steps: Steps) -> bool:
+    ops = {step["op"] for step in steps} | {inner["op"] for step in steps for inner in step.get("steps", ())}
+    actions = {step["action"] for step in steps if "action" in step}
+    return ops <= frame.ops and actions <= frame.actions.keys()

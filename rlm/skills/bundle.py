@@ -14,13 +14,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from rlm import resources
 from rlm.errors import CatalogError
-from rlm.model.unit import Activation, Provenance, Trust, Unit
+from rlm.model.unit import Activation, Provenance, RoleBody, Trust, Unit
 from rlm.skills.findings import Finding, finding
 from rlm.skills.library import load
 from rlm.skills.profile import BUNDLED, Pin, Profile
+from rlm.skills.role_bodies import FOLDER, RoleTexts, role_bodies, role_files, whole_digest
 from rlm.skills.skill import Skill
 
 SUGGESTS: Mapping[str, tuple[str, ...]] = {
@@ -28,6 +30,12 @@ SUGGESTS: Mapping[str, tuple[str, ...]] = {
     "rlm-constraints": ("tool:solve_constraints",),
 }
 """The tools that a bundled skill suggests, by the name of the skill."""
+
+OCCASIONS: Mapping[str, tuple[Literal["material", "puzzle"], ...]] = {
+    "rlm-recurse": ("material",),
+    "rlm-constraints": ("puzzle",),
+}
+"""The evidence that asks for the whole body of a bundled skill, beside a tool that it suggests (``rlm_body``)."""
 
 CATEGORY = "rlm"
 SCOPE = "bundled"
@@ -98,12 +106,17 @@ def _unit_of(pin: Pin) -> Unit | Finding:
 
 
 def _signature(folder: Path) -> tuple[int, ...]:
-    """Return numbers that change when the file does; empty where there is no file."""
+    """Return numbers that change when a file of the skill does."""
     file = folder if folder.is_file() else folder / "SKILL.md"
+    rows = map(_stat, (file, file.parent / FOLDER, *role_files(file.parent)))
+    return tuple(number for row in rows for number in row)
+
+
+def _stat(file: Path) -> tuple[int, ...]:
     try:
         status = os.stat(file)
     except OSError:
-        return ()
+        return (0,)
     return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
@@ -112,15 +125,17 @@ def _read(pin: Pin, folder: Path) -> Unit | Finding:
         skills = load(folder, scope=SCOPE if pin.path is None else "host").skills
     except CatalogError as problem:
         return finding("changed", problem.message, fix=f"restore it, or pin what is there: Pin.of({str(folder)!r})")
-    skill = next((skill for skill in skills if skill.digest == pin.digest), None)
-    if skill is not None:
-        return _unit(pin, skill)
-    current = f"sha256 {skills[0].digest[:_VERSION]}" if skills else "no skill"
+    found = [(skill, role_bodies(skill)) for skill in skills]
+    digests = [whole_digest(skill, bodies) for skill, bodies in found]
+    for (skill, bodies), digest in zip(found, digests, strict=True):
+        if digest == pin.digest:
+            return _unit(pin, skill, bodies)
+    current = f"sha256 {digests[0][:_VERSION]}" if digests else "no skill"
     detail = f"pinned is sha256 {pin.digest[:_VERSION]}, and there is {current}"
     return finding("changed", detail, fix=f"restore {folder}, or pin what is there: Profile(skills=[Path(...)])")
 
 
-def _unit(pin: Pin, skill: Skill) -> Unit:
+def _unit(pin: Pin, skill: Skill, bodies: RoleTexts) -> Unit:
     is_bundled = pin.path is None
     return Unit(
         pin.id,
@@ -128,11 +143,13 @@ def _unit(pin: Pin, skill: Skill) -> Unit:
         content=skill.package.body,
         category=CATEGORY if is_bundled else "",
         suggests=SUGGESTS.get(pin.name, ()) if is_bundled else (),
-        version=skill.digest[:_VERSION],
+        bodies=tuple(RoleBody.model_validate({"role": role, "text": text}) for role, text in bodies),
+        occasions=OCCASIONS.get(pin.name, ()) if is_bundled else (),
+        version=pin.digest[:_VERSION],
         activation=Activation.ALWAYS,
         priority=_FIRST - list(BUNDLED).index(pin.name) if is_bundled else 100,
         trust=Trust.HOST,
-        provenance=Provenance(source=skill.source, digest=skill.digest),
+        provenance=Provenance(source=skill.source, digest=pin.digest),
     )
 
 

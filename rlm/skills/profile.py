@@ -24,20 +24,24 @@ from rlm.model.arguments import instance
 from rlm.model.base import Noun, digest_of, plain
 from rlm.model.unit import Kind, Unit
 from rlm.skills.library import load
+from rlm.skills.role_bodies import role_bodies, whole_digest
 
 OFF, ON = "off", "on"
 
 BUNDLED: Mapping[str, str] = {
-    "rlm-operate": "5f950fdd7b78b77b022c9e9824cf7cb263a303a109e10f44027989832bfc5dfd",
-    "rlm-recurse": "fa9e018aa8fafcb0044659a83829ee762ddde30b6c9e7f2513cbe71ce7d5da78",
-    "rlm-facts": "a0d2bbc5fa657801a8095cf95c6f4bbdbddf8eef5a251a0962bcb0ef87b3e7fd",
-    "rlm-constraints": "3c64eaaaf4e4c0ba88e7cd4f60243e03c993f3c72fc0abb6c8039018eea281c8",
+    "rlm-operate": "1670a700c9ece6f34481c356e5c0cba0339d13e8891dd7ff59e0eb43aedcc0dd",
+    "rlm-recurse": "4eb8d4d1913a1169a2505b44665d00dbf870c55c00855dea49c436e074ce0421",
+    "rlm-facts": "ab07a6c80810069192b79a0ceeb03e85b753b83ed75735a7de51ed15403a16f6",
+    "rlm-constraints": "406bfbbca47a1a9d32f7f5bda282051ca15744acd6ab667970be16d6243a3221",
 }
-"""The bundled skills in the order in which they are shown, with the SHA-256 of each SKILL.md."""
+"""The bundled skills in the order in which they are shown, with the SHA-256 of all bodies of each."""
 
 
 class Pin(Noun):
-    """One pinned skill: its name, the SHA-256 of its SKILL.md, and its folder. A bundled skill has no folder (None)."""
+    """One pinned skill: its name, the SHA-256 of all its bodies, and its folder. A bundled skill has no folder (None).
+
+    Without bodies for roles the digest is that of the SKILL.md.
+    """
 
     name: str = Field(min_length=1)
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -74,7 +78,8 @@ class Pin(Noun):
 
         Raises:
             CatalogError: ``no_such_path``, ``skills_refused``.
-            ConfigurationError: ``one_skill`` where the folder does not hold exactly one skill.
+            ConfigurationError: ``one_skill`` where the folder does not hold exactly one skill; ``unknown_role``,
+                ``empty_body``, ``unreadable_body`` for a file in its folder ``roles``.
         """
         skills = load(path, scope="host").raise_for_refused().skills
         if len(skills) != 1:
@@ -82,7 +87,8 @@ class Pin(Noun):
             raise ConfigurationError(
                 "one_skill", f"{path} must hold one skill, and holds {names}: name its folder", {"path": str(path)}
             )
-        return cls(name=skills[0].name, digest=skills[0].digest, path=path.absolute())
+        digest = whole_digest(skills[0], role_bodies(skills[0]))
+        return cls(name=skills[0].name, digest=digest, path=path.absolute())
 
 
 class Profile(Noun):

@@ -18,7 +18,7 @@ from rlm.context.arguments import ACTIONS
 from rlm.context.context import Context
 from rlm.model.plan import OPS, Failed
 from rlm.plan import Execution, Frame, Scope, grammar_text, plan_schema, validate
-from rlm.plan.grammar import FORMS, OPERATIONS
+from rlm.plan.grammar import FORMS, HOST_ACTIONS, OFFERED
 from tests.plan.world import ADD, INPUTS, World
 
 FRAME = Frame(
@@ -111,7 +111,7 @@ class Writer:
                 made["steps"] = [self.step("model", inner, level + 1)]
         if op == "reduce":
             self._reduced(made, bound)
-        if op not in ("check", "checkpoint", "observe", "final"):
+        if op not in ("check", "observe", "final"):
             made["bind"] = self.new()
             bound[made["bind"]] = field
         return made
@@ -147,8 +147,6 @@ class Writer:
                 return rng.choice(self.language.ways)
             case "path":
                 return "a.b[0]"
-            case "label":
-                return "here"
             case "values":
                 return [self.value(bound) for _ in range(rng.randint(1, 3))]
             case "needs":
@@ -159,7 +157,7 @@ class Writer:
 
     def body(self, bound: dict[str, str], level: int) -> list[dict[str, Any]]:
         inner = dict(bound)
-        ops = [op for op in self._ops(level) if op not in ("check", "checkpoint")]
+        ops = [op for op in self._ops(level) if op != "check"]
         steps = [self.step(self.rng.choice(ops), inner, level) for _ in range(self.rng.randint(1, 2))]
         return [*steps, *([self.step("final", inner, level)] if self.rng.random() < 0.4 else [])]
 
@@ -290,8 +288,8 @@ def test_what_the_text_offers_is_admitted_by_the_schema_and_runs() -> None:
     admitted = Checker(plan_schema(FRAME))
     writer = Writer(Language(grammar_text(FRAME)), random.Random("samples"))
     plans, seen = [], Counter[str]()
-    while min(seen[form] for form in (*OPS, *FORMS)) < SAMPLES:
-        plans.append(writer.plan(min(OPS, key=seen.__getitem__)))
+    while min(seen[form] for form in (*OFFERED, *FORMS)) < SAMPLES:
+        plans.append(writer.plan(min(OFFERED, key=seen.__getitem__)))
         seen.update(_forms(plans[-1]))
     assert [plan for plan in plans if not admitted.is_valid(plan)][:1] == []
 
@@ -308,9 +306,9 @@ def test_what_the_text_offers_is_admitted_by_the_schema_and_runs() -> None:
 
 def test_the_text_offers_every_operation_and_form_of_the_table() -> None:
     language = Language(grammar_text(FRAME))
-    assert list(language.fields) == list(OPERATIONS) == list(OPS)
+    assert list(language.fields) == list(OFFERED) == [op for op in OPS if op in OFFERED]
     assert [re.findall(r"\w+", form)[0] for form in language.forms] == list(FORMS)
-    assert language.actions.keys() == ACTIONS.keys()
+    assert language.actions.keys() == ACTIONS.keys() - HOST_ACTIONS
 
 
 def test_every_branch_of_the_schema_is_mentioned_in_the_text() -> None:

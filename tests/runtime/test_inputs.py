@@ -9,6 +9,7 @@ import pytest
 
 import rlm
 from rlm.compiler.tokens.token_counter import counter
+from rlm.context.overview import END_CHARACTERS
 from rlm.providers.scripted import ScriptedProvider
 from tests.runtime.actors import Cast, child, final, part_of, plan, provider, var
 from tests.support.foreign import Part, blocks_of, words_of
@@ -95,8 +96,8 @@ def test_an_overview_makes_info_and_peek_needless() -> None:
     listed = [json.loads(line.removeprefix("document = ")) for line in rows.text.split("\n")[:11]]
     assert listed == [[name, len(text), f"License {n}"] for n, (name, text) in enumerate(texts.items())]
     assert [f'heading = "## Terms {n}"' for n in range(11)] == rows.text.split("\n")[11:]
-    assert (beginning.name, beginning.original) == ("context:beginning", texts["l0.txt"][:240])
-    assert (end.name, end.original) == ("context:end", texts["l10.txt"][-240:])
+    assert (beginning.name, beginning.original) == ("context:beginning", texts["l0.txt"][:END_CHARACTERS])
+    assert (end.name, end.original) == ("context:end", texts["l10.txt"][-END_CHARACTERS:])
 
 
 def test_the_overview_of_many_documents_is_bounded_and_tells_of_the_rest() -> None:

@@ -92,7 +92,7 @@ def test_k08_the_bundle_is_never_packed_out(ask: Asking, catalog: rlm.Catalog) -
         assert {item.block.form for item in seen.view.shown} == {"full"}
 
 
-@pytest.mark.parametrize("short", [1, 200, 800])
+@pytest.mark.parametrize("short", [1, 200, 600])
 def test_k08_too_small_a_budget_fails_before_a_request(ask: Asking, catalog: rlm.Catalog, short: int) -> None:
     least = rlm.compile(catalog, UNRELATED, standing=pinned_units(), policy=rlm.Policy(capabilities=set()))
     before = ask.requests

@@ -21,28 +21,26 @@ TAUGHT: dict[str, dict[str, str]] = {
     "rlm-operate": {
         "operations": r"which operations, inputs and tools there are",
         "nothing invented": r"Use no other name.*do not make it up",
-        "form of the reply": r"plan, reply with that one JSON object.*answer, reply with the answer",
-        "references": r"binds its value to a name.*Later steps refer to the name",
-        "contents unseen": r"never write as if you had read what you have not",
-        "look first": r"Look before you act.*sample.*one small step",
-        "errors": r"error is an observation",
+        "contents unseen": r"Never write as if you had read what you have not",
+        "errors": r"error is an observation.*only after a passing failure",
         "verify": r"Before you finish, hold the result against the task",
-        "the end": r"finish, in a plan by its final step",
         "the budget": r"budget is nearly spent, finish with the best that the evidence supports",
     },
     "rlm-recurse": {
-        "for what": r"too large to read at once.*missing or can be found out independently",
+        "for what": r"too large to read at once.*can be found out independently",
         "not for its own sake": r"What you can answer from what is in front of you, answer.*Never hand your own task on unchanged",
         "cheapest first": r"1\. search.*2\. read.*3\. one model call.*4\. the same call on many.*5\. a child",
+        "words, never a meaning": r"words that are asked for or known, never a meaning",
+        "named like the operations": r"search or count.*slice and observe.*model call.*partition and map",
         "what a child sees": r"sees only what you give",
-        "focused": r"one whole question.*no more.*how short",
+        "focused": r"one whole question with the passage that it needs.*how short",
         "evidence": r"each finding with its source.*Bring findings together",
         "no progress": r"brings nothing new, change the approach or finish",
     },
     "rlm-facts": {
         "order": r"what was supplied, what a lookup returns, what follows from these by rule, and your own judgement last",
         "memory": r"Supplied facts come before memory",
-        "where and what": r"Search to find where.*judge to find what",
+        "where and what": r"Search to find where.*read to judge what it means",
         "derive": r"derived by an operation or tool that this request describes",
         "source": r"Keep the source with each finding",
         "retrieved or inferred": r"what was retrieved apart from what you inferred",
@@ -76,9 +74,13 @@ def test_each_is_a_package_of_the_standard_without_a_finding() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_digest_is_that_of_its_file(name: str) -> None:
-    data = (resources.skills_dir() / name / "SKILL.md").read_bytes()
-    digest = hashlib.sha256(data).hexdigest()
+def test_its_digest_is_that_of_all_its_bodies(name: str) -> None:
+    folder = resources.skills_dir() / name
+    rows = [hashlib.sha256((folder / "SKILL.md").read_bytes()).hexdigest()]
+    for role in ("child", "leaf", "repair", "tools", "line"):
+        file = folder / "roles" / f"{role}.md"
+        rows += [f"{role} {hashlib.sha256(file.read_bytes()).hexdigest()}"] if file.exists() else []
+    digest = hashlib.sha256("\n".join(rows).encode()).hexdigest()
     assert BUNDLED[name] == digest, f"{name} was edited: write {digest} into BUNDLED of rlm/skills/profile.py"
 
 

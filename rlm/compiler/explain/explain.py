@@ -268,7 +268,7 @@ def shortened(view: Projection, unit: str) -> dict[str, Any] | None:
         return None
     count = counter(view.policy.tokenizer)
     full = blocks_for(count, view._reach).full(
-        view._snapshot.units[unit], block.name, dict(view.turn.notes).get(unit, "")
+        view._snapshot.units[unit], block.name or view.bodies.get(unit, ""), dict(view.turn.notes).get(unit, "")
     )
     whole = [replace(item, block=full) if item.unit.id == unit else item for item in shown]
     headings = sum(count.count(heading) for _, heading in render.texts(whole).headings) - view.ledger.headings
