@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rlm.agent.agent_state import AgentState, AmountsLeft
 from rlm.agent.roles import REQUIRED_CAPABILITY, PlannerTexts, planner_part
 from rlm.context.arguments import ACTIONS
-from rlm.model.plan import Frame, PlanLimits
+from rlm.model.plan import Frame
 from rlm.model.policy import covers
 from rlm.model.unit import CALLABLE
 from rlm.plan import is_handle
@@ -122,22 +122,18 @@ def lies_outside(agent: AgentState, unread: Iterable[str]) -> bool:
 def planner_texts(agent: AgentState, offered: OfferedOps) -> PlannerTexts:
     """Return the texts of a planner's request, for a request with and without a tool."""
     writes = agent.run.toolbox.may_write
-    window = agent.run.options.observe_limit
     return PlannerTexts(
         planner_part(offered.plain, False, False),
-        grammar(offered.plain, window) + capabilities_text(agent, offered.plain),
+        grammar(offered.plain) + capabilities_text(agent, offered.plain),
         planner_part(offered.acting, True, writes),
-        grammar(offered.acting, window) + capabilities_text(agent, offered.acting),
+        grammar(offered.acting) + capabilities_text(agent, offered.acting),
     )
 
 
 @lru_cache(maxsize=256)
-def grammar(ops: frozenset[str], window: int) -> str:
-    """Return the text that describes the plan language with these operations.
-
-    ``window`` is the characters of all values that one turn observes.
-    """
-    return grammar_text(Frame(ops=ops, actions=ACTION_SCHEMAS, limits=PlanLimits(window=window)))
+def grammar(ops: frozenset[str]) -> str:
+    """Return the text that describes the plan language with these operations."""
+    return grammar_text(Frame(ops=ops, actions=ACTION_SCHEMAS))
 
 
 def capabilities_text(agent: AgentState, ops: frozenset[str]) -> str:

@@ -225,7 +225,7 @@ class ToolLoop:
         has_tools = any(unit.kind in CALLABLE for unit in self.run.catalog.units.values())
         ops = self.ops if has_tools else self.ops - {"tool"}
         ops = ops if self.inputs.unread else ops - {"context"}
-        plans = [plan_tool(grammar(ops, self.run.options.observe_limit))] if has_tools or self.inputs.unread else []
+        plans = [plan_tool(grammar(ops))] if has_tools or self.inputs.unread else []
         return [*context_tools(self.inputs.unread), *plans, *([finding_tool()] if has_tools else [])]
 
     # -- calls --------------------------------------------------------------------------------------

@@ -54,7 +54,6 @@ class PlanLimits(Noun):
     ``max_steps`` counts the steps of all bodies. ``max_nesting`` is how deep bodies may stand in bodies; the steps
     of the plan itself are at 0. ``max_items`` is the host's word for the longest list that a ``map`` will meet: a
     longer one fails when it comes, and ``worst_case`` counts with it. Without it, unknown lists count as unbounded.
-    ``window`` is the characters of all values that one turn shows; only the text for a model states it.
     """
 
     max_steps: int = Field(default=64, ge=1, le=1024)
@@ -62,7 +61,6 @@ class PlanLimits(Noun):
     max_attempts: int = Field(default=5, ge=1, le=100)
     max_plans: int = Field(default=16, ge=1, le=256)
     max_items: int | None = Field(default=None, ge=0, le=100_000)
-    window: int = Field(default=10_000, ge=0)
 
 
 class Frame(Noun):

@@ -106,7 +106,7 @@ Fields = Mapping[str, StepField]
 class Operation:
     """An operation: its fields apart from ``op``, and its words in the text for a model.
 
-    ``$actions``, ``$reductions``, ``$attempts``, ``$needs``, ``$pack`` and ``$window`` in the words are filled in from
+    ``$actions``, ``$reductions``, ``$attempts``, ``$needs`` and ``$pack`` in the words are filled in from
     the frame and the limits of this table. ``offered`` is whether a model is offered the operation; others are for
     plans of hosts.
     """
@@ -190,7 +190,7 @@ OPERATIONS: Mapping[str, Operation] = {
     ),
     "checkpoint": Operation("", {"label": StepField(Shape.LABEL)}, offered=False),
     "observe": Operation(
-        "Shows you [E,...] ([] beside needs), $window characters in all; up to $needs needs bring tools.",
+        "Shows you [E,...] ([] beside needs); up to $needs needs bring tools.",
         {"values": StepField(Shape.VALUES), "needs": _may(Shape.NEEDS)},
         is_ending=True,
     ),

@@ -140,7 +140,6 @@ def _parts(frame: Frame) -> dict[str, Any]:
         "attempts": frame.limits.max_attempts,
         "needs": OFFERED_NEEDS,
         "pack": " pack, with one model step: many items a request." if "model" in frame.ops else "",
-        "window": f"{frame.limits.window:,}",
     }
 
 

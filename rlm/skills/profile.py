@@ -31,7 +31,7 @@ OFF, ON = "off", "on"
 BUNDLED: Mapping[str, str] = {
     "rlm-operate": "1670a700c9ece6f34481c356e5c0cba0339d13e8891dd7ff59e0eb43aedcc0dd",
     "rlm-recurse": "4eb8d4d1913a1169a2505b44665d00dbf870c55c00855dea49c436e074ce0421",
-    "rlm-facts": "ab07a6c80810069192b79a0ceeb03e85b753b83ed75735a7de51ed15403a16f6",
+    "rlm-facts": "e2ba6353a09cccc695ada8232ab780edfb1636a47707260b7e32a94470af5e68",
     "rlm-constraints": "406bfbbca47a1a9d32f7f5bda282051ca15744acd6ab667970be16d6243a3221",
 }
 """The bundled skills in the order in which they are shown, with the SHA-256 of all bodies of each."""

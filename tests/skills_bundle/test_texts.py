@@ -40,7 +40,6 @@ TAUGHT: dict[str, dict[str, str]] = {
     "rlm-facts": {
         "order": r"what was supplied, what a lookup returns, what follows from these by rule, and your own judgement last",
         "memory": r"Supplied facts come before memory",
-        "where and what": r"Search to find where.*read to judge what it means",
         "derive": r"derived by an operation or tool that this request describes",
         "source": r"Keep the source with each finding",
         "retrieved or inferred": r"what was retrieved apart from what you inferred",
