@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rlm.cli.options import AsJson
+from rlm.cli.options import AsJson, SkillFolders
 from rlm.cli.outcome import print_json, report_errors
 
 app = typer.Typer(
@@ -43,12 +43,14 @@ def _log_to_stderr(*, as_json: bool) -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
 
 
-def _gateway(config: Path | None, settings: Path | None, rules: Path | None, budget: int | None) -> Any:
+def _gateway(
+    config: Path | None, settings: Path | None, rules: Path | None, budget: int | None, skills: list[Path] | None = None
+) -> Any:
     from rlm.gateway.gateway import Gateway
 
     if config is None:
         raise typer.BadParameter("--config FILE is wanted: a file in the mcpServers form")
-    return Gateway(config, settings=settings, rules=rules, budget=budget)
+    return Gateway(config, settings=settings, rules=rules, budget=budget, skills=skills or ())
 
 
 @app.callback(invoke_without_command=True)
@@ -59,6 +61,7 @@ def gateway_command(
     policy: Settings = None,
     rules: Rules = None,
     budget: Tokens = None,
+    skills: SkillFolders = None,
     profile: ProfileName = "default",
     http: Annotated[
         str | None, typer.Option("--http", metavar="HOST:PORT", help="Serve streamable HTTP instead of stdio.")
@@ -72,7 +75,7 @@ def gateway_command(
 
     host, port = _address(http) if http is not None else ("", 0)
     _log_to_stderr(as_json=log_json)
-    gateway = _gateway(config, policy, rules, budget)
+    gateway = _gateway(config, policy, rules, budget, skills)
     try:
         if http is None:
             anyio.run(gateway.serve_stdio, profile)

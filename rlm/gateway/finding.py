@@ -11,6 +11,7 @@ from rlm.catalog.catalog import Catalog
 from rlm.compiler.compile import compile as compile_view
 from rlm.compiler.view import CompiledContext
 from rlm.errors import RlmError, ToolError
+from rlm.fencing import message, text_block
 from rlm.gateway.lanes import Lane, lane_of
 from rlm.gateway.names import ToolNames, long_name
 from rlm.gateway.settings import MOST_CALLABLE, ClientProfile, GatewaySettings
@@ -169,6 +170,19 @@ class Finder:
             "with": self.lane(self.tool(id)).value,
             "fingerprint": view.fingerprint[:12],
         }
+
+    def skill(self, name: str) -> str:
+        """Return the body of a skill as fenced data.
+
+        Raises:
+            ToolError: ``unknown_skill``; ``tool_hidden``, with the reason and the remedy.
+        """
+        id = name if name.startswith("skill:") else f"skill:{name}"
+        unit = self._catalog.units.get(id)
+        if unit is None or unit.kind is not Kind.SKILL:
+            raise ToolError("unknown_skill", f"there is no skill {name[:100]!r}", {"name": name[:100]})
+        self.check_visible(id)
+        return message(text_block(id, unit.content or unit.description))
 
     def check_visible(self, id: str) -> None:
         """Check that the rules would show the tool if the host selected it: then a call may reach it.

@@ -34,6 +34,7 @@ class Gateway:
         servers: a file in the ``mcpServers`` form, or ``{name: configuration}``.
         settings: the host's settings, or a file with them (``rlm.GatewaySettings``).
         tools: the host's own functions. One with ``activation="always"`` stands in the list itself.
+        skills: folders of skills. A find names those that fit, and ``read_skill`` reads one.
         budget: tokens of a find; it replaces that of the settings.
         rules: a file with the host's own rules.
         limits: the limits of each server.
@@ -49,6 +50,7 @@ class Gateway:
         *,
         settings: GatewaySettings | str | Path | None = None,
         tools: Iterable[Any] = (),
+        skills: Iterable[str | Path] = (),
         budget: int | None = None,
         rules: str | Path | None = None,
         limits: MCPLimits | None = None,
@@ -66,6 +68,10 @@ class Gateway:
         self.catalog = Catalog()
         if tools:
             self.catalog.add_tools(tools)
+        folders = [skills] if isinstance(skills, str | Path) else list(skills)
+        for folder in folders:
+            self.catalog.add_skills(folder)
+        self._has_skills = bool(folders)
         self._pinned = {id.partition(":")[2]: id for id, unit in self.catalog.units.items() if unit.pinned}
         self.upstreams = Upstreams(self.catalog, found, self.settings.server_tools(), limits)
         self._sensor = sensor
@@ -158,7 +164,10 @@ class Gateway:
         if profile not in self._servers:
             finder = self.finder(profile)
             pinned = [self.catalog.units[id] for id in self._pinned.values()]
-            listed = [*pinned_tools(pinned), *meta_tools(list(self.upstreams.clients), skills=False, plans=False)]
+            listed = [
+                *pinned_tools(pinned),
+                *meta_tools(list(self.upstreams.clients), skills=self._has_skills, plans=False),
+            ]
             self._servers[profile] = ProfileServer(
                 finder,
                 Caller(finder, self.upstreams, self.settings),

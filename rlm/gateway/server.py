@@ -41,9 +41,7 @@ class ProfileServer:
         upstreams: the connections.
         tools: the static list.
         pinned: ids of the host's pinned tools by name.
-        read_skill: returns the text of a skill; None without skills.
-        run_plan: runs a plan; None without plans.
-        plan_text: the reference of plans.
+        version: the version of this library.
     """
 
     def __init__(
@@ -92,6 +90,8 @@ class ProfileServer:
                 await self._upstreams.wait()
                 task, name = _text(arguments, "task"), _text(arguments, "name")
                 return _data(await anyio.to_thread.run_sync(self._finder.why, task, name))
+            if params.name == "read_skill":
+                return _data(await anyio.to_thread.run_sync(self._finder.skill, _text(arguments, "name")))
             if params.name in _LANES:
                 await self._upstreams.wait()
                 return await self._call(ctx, params, _LANES[params.name], arguments.get("name"), arguments.get("args"))

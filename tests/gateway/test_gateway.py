@@ -219,3 +219,21 @@ def test_the_command_serves_a_real_client_over_stdio(tmp_path: Path) -> None:
 
     for era in ERAS:
         anyio.run(run, era)
+
+
+def test_a_skill_is_found_by_its_description_and_read_as_data(tmp_path: Path) -> None:
+    (tmp_path / "brew").mkdir()
+    text = "---\nname: brew\ndescription: How to brew green tea.\n---\nPour water of 70 degrees.\n"
+    (tmp_path / "brew" / "SKILL.md").write_text(text)
+    with gateway({"git": upstream("git")}, skills=[tmp_path]) as made:
+
+        async def run() -> None:
+            async with client(made) as one:
+                assert [tool.name for tool in (await one.list_tools()).tools] == [*META, "read_skill"]
+                found = read(await one.call_tool("find_tools", {"task": "brew green tea"}))
+                assert found["skills"] == [{"name": "brew", "description": "How to brew green tea."}]
+                result = await one.call_tool("read_skill", {"name": "brew"})
+                assert "Pour water of 70 degrees." in result.content[0].text
+                assert error(await one.call_tool("read_skill", {"name": "boil"})) == "unknown_skill"
+
+        anyio.run(run)
