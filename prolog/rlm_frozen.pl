@@ -54,7 +54,9 @@ part_fact(facts, server, 2).
 part_fact(facts, effect, 2).
 part_fact(facts, identifier, 3).
 part_fact(facts, demands, 2).
-part_fact(facts, lister, 3).
+part_fact(facts, lister, 2).
+part_fact(facts, body, 2).
+part_fact(facts, occasion, 2).
 part_fact(facts, barred, 4).
 part_fact(postings, posting, 4).
 part_fact(vectors, vector, 2).
@@ -185,7 +187,8 @@ warm(M) :-
 
 warm_unit(M, I) :-
     forall(member(Goal, [unit(I, _, _, _, _, _), key(_, I, _), joined(_, I, _), called(I, _), origin(I, _), pinned(I),
-                         server(I, _), mandatory(I), invisible(I), unavailable(I), guarded(I), requires(I, _), suggests(I, _),
+                         server(I, _), mandatory(I), invisible(I), unavailable(I), guarded(I), requires(I, _),
+                         suggests(I, _), body(I, _), occasion(I, _),
                          conflicts(I, _), supersedes(I, _), above(I, _), above(_, I)]),
            forall(M:Goal, true)).
 
