@@ -180,7 +180,8 @@ def test_a_script_needs_no_main_guard(tmp_path: Path) -> None:
 def test_ctrl_c_ends_the_workers(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "import rlm\n"
+        "import signal\nimport rlm\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "catalog = rlm.Catalog([rlm.Unit(f'tool:a{n}', description=f'word {n}') for n in range(200)])\n"
         "rlm.batch([f'word {n}' for n in range(200_000)], catalog, jobs=2,\n"
         "          on_progress=lambda done, all: print(done, flush=True))\n"

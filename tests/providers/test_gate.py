@@ -129,7 +129,8 @@ def test_only_the_gate_calls_a_providers_send() -> None:
     assert all(set(calls) == {"gate.send"} for calls in found.values()), found
 
 
-def test_only_providers_speak_to_the_network() -> None:
+def test_only_providers_and_the_gateway_speak_to_the_network() -> None:
+    """The gateway listens; every request that leaves for a model goes through a provider."""
     network = {"aiohttp", "h11", "http", "httpcore", "httpx", "requests", "socket", "ssl", "urllib3"}
     speakers = set()
     for path in SOURCES:
@@ -141,4 +142,4 @@ def test_only_providers_speak_to_the_network() -> None:
                 names = [node.module or ""]
             if network & {name.partition(".")[0] for name in names}:
                 speakers.add(path.parent.name)
-    assert speakers == {"providers"}
+    assert speakers == {"providers", "gateway"}
