@@ -144,6 +144,6 @@ def test_ids_without_quotes_are_units_and_what_is_none_is_told(rlm: Run, tmp_pat
     told = (
         "a unit is wanted, such as tool(git_diff), not a variable; a name with a capital letter is written in quotes: "
         "'Git_diff'\n"
-        "the name of a file is wanted, in quotes: open_session('review.rlm').\n"
+        "the name of a file is expected, in quotes: open_session('review.rlm').\n"
     )
     rlm("repl", "--session", saved, stdin="why(Git_Diff).\nopen_session(review.rlm).\n", told=told)

@@ -122,13 +122,17 @@ def test_quiet_says_nothing_and_json_prints_one_object(server: Loopback, home: P
     assert "tool:count_lines" in found["prompt_projection"]["active_units"]
 
 
-def test_files_are_a_context_that_no_request_holds(server: Loopback, home: Path) -> None:
+def test_files_are_a_context_and_a_large_one_stands_in_no_request(server: Loopback, home: Path) -> None:
     count = {"op": "context", "handle": "context", "action": "count", "args": {"literal": "ERROR"}, "bind": "n"}
     server.script(Cast(planner=[plan(count, final(var("n", "count")))]))
     assert run(server, home, "how many errors?", "--context", "lo*.txt").stdout == "200\n"
     (seen,) = server.requests
-    assert b"the last line" not in seen.body
+    assert b"the last line" in seen.body  # so small a text stands whole in the request
     assert b"log.txt" in seen.body
+    (home / "log.txt").write_text("one ERROR\ntwo\nthree ERROR\n" * 2_000 + "the last line")
+    server.script(Cast(planner=[plan(count, final(var("n", "count")))]))
+    assert run(server, home, "how many errors?", "--context", "lo*.txt").stdout == "4000\n"
+    assert server.requests[-1].body.count(b"three ERROR") < 50  # of a large one an overview
     server.script(Cast(planner=[plan(count, final(var("n", "count")))]))
     assert run(server, home, "how many errors?", "--context", "-", stdin="ERROR, and ERROR").stdout == "2\n"
 
