@@ -235,7 +235,7 @@ class _Handler:
             status="ok" if error is None else "failed",
             value=value,
             error=None if error is None else error.to_dict(),
-            usage=child.run_budget.spent(child.seconds),
+            usage=_amounts(child.run_budget.spent(child.seconds)),
             timeout=timeout,
             correlation=Correlation(parent=parent.id, child=child.id),
             delegation=delegation,
@@ -266,11 +266,16 @@ class _Handler:
             status="ok" if completion.status == "ok" else "failed",
             value=completion.value,
             error=completion.error,
-            usage=completion.usage,
+            usage=_amounts(completion.usage),
             timeout=limit,
             correlation=Correlation(parent=None, child=completion.run),
             delegation=delegation,
         )
+
+
+def _amounts(spent: Spent) -> Spent:
+    """Return what a child spent, for the model that asked for it. The bill by role and unit is the root's alone."""
+    return spent.model_copy(update={"by_role": {}, "by_unit": {}})
 
 
 def _timeouts(

@@ -76,11 +76,6 @@ class Caller:
         """Record that the user approved the present version of a tool."""
         self._approved[call.tool.id] = call.deed.version
 
-    def note_found(self, ids: list[str]) -> None:
-        """Record the version of tools that a client saw for the first time."""
-        for id in ids:
-            self._approved.setdefault(id, self._version(self._finder.tool(id)))
-
     def _version(self, tool: Tool) -> str:
         client = self._upstreams.clients.get(tool.server)
         described = client.listing.tools.get(tool.name) if client is not None else None
