@@ -285,6 +285,7 @@ ALLOWED = {
     "skills/confine.py": "folders, one component at a time",
     "tools/child.py": "the two pipes of an isolated call",
     "providers/llama.py": "a nameless file for what the local model's process says of itself",
+    "batches/worker.py": "the pipe of a worker process",
     "providers/llama_child.py": "the pipe of the local model's process",
 }
 
