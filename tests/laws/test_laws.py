@@ -51,7 +51,7 @@ def test_there_are_many_catalogs_full_of_trouble(surveyed: list[Surveyed]) -> No
     ]
     assert len(surveyed) == CATALOGS >= 2_000
     assert found["view"] > len(surveyed) / 2
-    least = {"reason lone_weak_hit": 1}  # a server with one root of one word, beside a server with two: seldom by chance
+    least = {"reason lone_weak_hit": 1}  # it takes two servers, and one word
     assert {trouble: found[trouble] for trouble in wanted if found[trouble] < least.get(trouble, 5)} == {}
 
 
